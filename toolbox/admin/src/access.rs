@@ -20,6 +20,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod back_off;
+pub(crate) mod changes;
 pub(crate) mod gate;
 pub(crate) mod judge;
 pub(crate) mod keys;

@@ -9,23 +9,26 @@
 //!
 //! With all places taken, newcomers wait in the kernel's backlog until the oldest has lived its [`LIFE_MAX`]. Those
 //! that say nothing are gone after [`SILENCE_MAX`]: a supervisor that gives a probe some seconds gets its answer.
+//!
+//! An answer that lasts, as a watcher's does, takes a place of another sort ([`Life::last`]) and gives this one back, so
+//! that no number of watchers keeps anybody from asking.
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use throng_profiler::log_warn;
+use throng_profiler::{log_category, log_warn};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
-use crate::ADMIN;
+log_category!(ADMIN = "admin");
 
 /// A Prometheus or two, a supervisor's probe, a person: 32 at once is already strange.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
@@ -79,13 +82,70 @@ impl Listener for BoundedListener {
     }
 }
 
-/// Whom a connection comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub SocketAddr);
+/// Whom a connection comes from, and how long it may last.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub address: SocketAddr,
+    pub life: Arc<Life>,
+}
 
 impl Connected<IncomingStream<'_, BoundedListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, BoundedListener>) -> Self {
-        Self(*stream.remote_addr())
+        Self { address: *stream.remote_addr(), life: stream.io().life.clone() }
+    }
+}
+
+/// How long a connection lasts. The connection's task looks at it, and whoever answers may change it.
+#[derive(Debug)]
+pub(crate) struct Life(Mutex<Left>);
+
+#[derive(Debug)]
+struct Left {
+    until: Instant,
+    /// Given back with the connection.
+    place: Option<OwnedSemaphorePermit>,
+    /// Of the connection's task, where its end is to be told at once.
+    waker: Option<Waker>,
+    is_lasting: bool,
+}
+
+impl Life {
+    fn new(until: Instant, place: OwnedSemaphorePermit) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Left { until, place: Some(place), waker: None, is_lasting: false })))
+    }
+
+    /// The answer lasts: the connection has this place from now on, in exchange for the one of those that are short.
+    pub(crate) fn last(&self, until: Instant, place: OwnedSemaphorePermit) {
+        let before = {
+            let mut left = self.left();
+            (left.until, left.is_lasting) = (until, true);
+            left.place.replace(place)
+        };
+        drop(before);
+    }
+
+    /// The connection ends now, whatever it waits for.
+    pub(crate) fn end(&self) {
+        let mut left = self.left();
+        left.until = Instant::now();
+        left.waker.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// When it is over; whoever asks is woken if it ends before.
+    fn until(&self, context: &Context<'_>) -> Instant {
+        let mut left = self.left();
+        if left.is_lasting {
+            match &mut left.waker {
+                Some(waker) => waker.clone_from(context.waker()),
+                waker => *waker = Some(context.waker().clone()),
+            }
+        }
+        left.until
+    }
+
+    fn left(&self) -> MutexGuard<'_, Left> {
+        // Its parts do not depend on each other.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,12 +154,10 @@ pub(crate) struct BoundedStream {
     stream: TcpStream,
     /// Until something was said, the end of the silence that is borne.
     end_of_life: Pin<Box<Sleep>>,
-    /// What its whole life may take, from the beginning.
-    lives_until: Instant,
+    /// What its whole life may take.
+    life: Arc<Life>,
     has_spoken: bool,
     request_bytes_left: usize,
-    /// Given back when the connection is dropped.
-    _place: OwnedSemaphorePermit,
 }
 
 impl BoundedStream {
@@ -108,18 +166,31 @@ impl BoundedStream {
         Self {
             stream,
             end_of_life: Box::pin(tokio::time::sleep_until(now + life_max.min(SILENCE_MAX))),
-            lives_until: now + life_max,
+            life: Life::new(now + life_max, place),
             has_spoken: false,
             request_bytes_left: REQUEST_BYTES_MAX,
-            _place: place,
         }
     }
 
     fn check_life(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.has_spoken {
+            let until = self.life.until(context);
+            if self.end_of_life.deadline() != until {
+                self.end_of_life.as_mut().reset(until);
+            }
+        }
         match self.end_of_life.as_mut().poll(context) {
             Poll::Ready(()) => Err(io::Error::new(io::ErrorKind::TimedOut, "the connection lived too long")),
             Poll::Pending => Ok(()),
         }
+    }
+}
+
+impl Drop for BoundedStream {
+    /// The place is free with the connection, whoever still holds on to its life.
+    fn drop(&mut self) {
+        let place = self.life.left().place.take();
+        drop(place);
     }
 }
 
@@ -140,8 +211,6 @@ impl AsyncRead for BoundedStream {
         }
         let read_bytes = buffer.filled().len() - filled_before;
         if read_bytes > 0 && !std::mem::replace(&mut self.has_spoken, true) {
-            let lives_until = self.lives_until;
-            self.end_of_life.as_mut().reset(lives_until);
             // It wakes whoever has asked it last.
             self.check_life(context)?;
         }

@@ -14,8 +14,11 @@
 //! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they
 //! change is handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
 
+mod budgets;
 mod help;
 mod of_server;
+mod of_world;
+mod recordings;
 
 use std::sync::Arc;
 
@@ -158,10 +161,17 @@ impl Console {
         let mut words = line.split_whitespace();
         let name = words.next().ok_or("nothing was typed; `help` tells what there is")?;
         let (flags, arguments): (Vec<_>, Vec<_>) = words.partition(|&word| word == "--json");
-        let call = Call { arguments, as_json: !flags.is_empty(), who };
+        let mut call = Call { arguments, as_json: !flags.is_empty(), who };
         match name {
             HELP => return self.help(&call),
-            COMPLETE => return Ok(self.complete(&call)),
+            COMPLETE => {
+                // The blank before the last word is typed, and nothing of the word yet.
+                let typed = line.strip_suffix("--json").map_or(line, |typed| typed.strip_suffix(' ').unwrap_or(typed));
+                if typed.ends_with(char::is_whitespace) {
+                    call.arguments.push("");
+                }
+                return Ok(self.complete(&call));
+            }
             _ => {}
         }
         let command = self.find(name).ok_or_else(|| self.unknown(name))?;
@@ -280,6 +290,10 @@ mod tests {
         check("complete", Ok("players\nrules.reload\nplayer.kick\ncomplete\nhelp\n"));
         check("complete player.kick 7 po", Ok("politely\n"));
         check("complete player.kick 7", Ok(""));
+        check("complete player.kick 7 ", Ok("now\npolitely\n"));
+        check("complete player.kick  --json", Ok("{\"completions\":[]}"));
+        check("complete player.kick --json", Ok("{\"completions\":[\"player.kick\"]}"));
+        check("complete ", Ok("players\nrules.reload\nplayer.kick\ncomplete\nhelp\n"));
         check("complete help pl", Ok("players\nplayer.kick\n"));
         check("complete nonsense x", Ok(""));
         check("complete pl --json", Ok("{\"completions\":[\"players\",\"player.kick\"]}"));

@@ -1,5 +1,7 @@
-//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, `POST /capture` for whoever
-//! wants to keep the last seconds, and `POST /console` for whoever has a command ([`console`]).
+//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, `GET /captures` for whoever
+//! comes from a spike, `POST /capture` for whoever wants to keep the last seconds, and `POST /console` for whoever has a
+//! command ([`console`]). A browser gets the console's page (`GET /`), which is told how things stand by a stream ([`watch`]),
+//! and opens captures (`captures`) in their viewer.
 //!
 //! A server must be readable most of all when its frame is stuck, so nothing here waits for the frame: the
 //! listener has its own thread and asks an [`AdminSource`], which answers from what the frame last left behind.
@@ -16,10 +18,15 @@
 
 pub mod access;
 pub mod console;
+pub mod watch;
 
 mod bounds;
+mod capture_links;
+mod captures;
+mod change_table;
 mod client_table;
 mod counter_table;
+mod formats;
 mod long_task_table;
 mod origin_check;
 mod packet_table;
@@ -33,6 +40,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use throng::metrics::LabelledCounters;
 use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::threads::{Priority, spawn_named};
 use throng_profiler::{log_category, log_error, log_info, log_warn};
@@ -45,15 +53,17 @@ pub use access::judge::{Judged, OBSERVE_KEY, OPERATE_KEY, judge_request_bytes};
 use access::keys::AccessKeys;
 use access::local_key::{self, LocalKey};
 use console::Console;
+pub use formats::MetricsFormat;
 use origin_check::OwnNames;
 pub use pages::{Health, HealthState};
+use watch::{WatchPace, WatchSource};
 
 log_category!(ADMIN = "admin");
 
 /// What the pages show. Called on the admin thread at any time; it must answer without waiting for a frame.
 pub trait AdminSource: Send + Sync + 'static {
-    /// The metrics as of the last frame, in the Prometheus or OpenMetrics text format.
-    fn metrics_text(&self) -> String;
+    /// The metrics as of the last second, and behind them what the port has counted itself; empty while there are none.
+    fn metrics(&self, format: MetricsFormat, counters: Vec<LabelledCounters>) -> Vec<u8>;
     /// How the frame is doing now.
     fn health(&self) -> Health;
     /// The packet report as of the last second: a JSON list with an object for each kind of message, cause and world,
@@ -66,6 +76,10 @@ pub trait AdminSource: Send + Sync + 'static {
     /// All counters as of the last second: a JSON list with an object for each, with the keys `name`, `value`, `per_s`
     /// (null where it has none), `unit` and `help`.
     fn counters(&self) -> String;
+    /// Gathers for those who watch from now on, until the value is dropped.
+    fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource>;
+    /// Where captures are kept; `None` if they are not.
+    fn captures_folder(&self) -> Option<PathBuf>;
     /// Saves a capture of the last seconds and waits until it is written, on a thread where waiting is allowed. The
     /// error is told to whoever asked.
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String>;
@@ -138,7 +152,7 @@ impl AdminServer {
         let listener = std::net::TcpListener::bind(address).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let bound = listener.local_addr().map_err(listen)?;
-        let Surroundings { life_max, clock, key_folders } = surroundings;
+        let Surroundings { life_max, clock, key_folders, watch_pace } = surroundings;
         let (keys, local_key) = match access.keys {
             Some(keys) => {
                 local_key::forget(bound, &key_folders);
@@ -149,7 +163,7 @@ impl AdminServer {
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AdminError::Thread)?;
         let gate = Gate::new(bound, OwnNames::new(&access.names), keys, clock);
-        let pages = pages::router(source, console, gate);
+        let pages = pages::router(source, console, gate, watch_pace);
         let thread = spawn_named("admin", Priority::Low, move || {
             runtime.block_on(serve(listener, pages, life_max, local_key, stopped));
             // Dropped here: connections that are still open end with the runtime.
@@ -165,11 +179,17 @@ struct Surroundings {
     clock: Arc<dyn Clock>,
     /// For the key of a server that was given none.
     key_folders: Vec<PathBuf>,
+    watch_pace: WatchPace,
 }
 
 impl Default for Surroundings {
     fn default() -> Self {
-        Self { life_max: bounds::LIFE_MAX, clock: Arc::new(MonotonicClock::new()), key_folders: local_key::folders() }
+        Self {
+            life_max: bounds::LIFE_MAX,
+            clock: Arc::new(MonotonicClock::new()),
+            key_folders: local_key::folders(),
+            watch_pace: WatchPace::default(),
+        }
     }
 }
 

@@ -94,6 +94,7 @@ fn text(plans: &[ParkedPlan]) -> String {
         let why = match why {
             ParkedFor::Panics => "panics",
             ParkedFor::Death => "death",
+            ParkedFor::Load => "load",
             ParkedFor::Operator => "operator",
         };
         let world = world.as_deref().unwrap_or_default();

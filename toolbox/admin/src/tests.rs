@@ -2,7 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Instant;
 
 use throng_platform::clock::ManualClock;
@@ -14,14 +15,25 @@ use tracing_subscriber::util::SubscriberInitExt;
 use super::*;
 use crate::access::Role;
 
+mod watching;
+
 struct FixedSource {
     text: String,
     health: Health,
+    captures: Option<PathBuf>,
+    /// What is gathered for those who watch.
+    watched: Arc<watching::Watched>,
 }
 
 impl AdminSource for FixedSource {
-    fn metrics_text(&self) -> String {
-        self.text.clone()
+    /// The text, and before its end mark what the port counts, each as name, labels and count.
+    fn metrics(&self, format: MetricsFormat, counters: Vec<LabelledCounters>) -> Vec<u8> {
+        let rows = counters.iter().flat_map(|family| family.rows.iter().map(|row| (family.name, row)));
+        let lines: String = rows.map(|(name, (labels, count))| format!("{name}{labels:?} {count}\n")).collect();
+        match format {
+            MetricsFormat::Text => self.text.replace("# EOF\n", &format!("{lines}# EOF\n")).into_bytes(),
+            MetricsFormat::Protobuf => b"families".to_vec(),
+        }
     }
 
     fn health(&self) -> Health {
@@ -41,11 +53,19 @@ impl AdminSource for FixedSource {
         r#"[{"name":"net.packets_in","value":7,"per_s":2.0,"unit":"packets","help":"Datagrams received."}]"#.to_owned()
     }
 
+    fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource> {
+        Box::new(watching::Gathered::begin(self.watched.clone()))
+    }
+
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
         match note {
             "full" => Err("the disk is full".to_owned()),
             note => Ok(SavedCapture { path: format!("captures/{note}"), size_bytes: 7 }),
         }
+    }
+
+    fn captures_folder(&self) -> Option<PathBuf> {
+        self.captures.clone()
     }
 }
 
@@ -54,7 +74,15 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4
 fn source(text: &str, state: HealthState) -> Arc<FixedSource> {
     Arc::new(FixedSource {
         text: text.to_owned(),
-        health: Health { state, frame_age_ms: 12.34, workers_stuck_ms: 0.0 },
+        health: Health {
+            state,
+            frame_age_ms: 12.34,
+            workers_stuck_ms: 0.0,
+            are_saves_away: state == HealthState::Stuck,
+            are_analytics_away: state == HealthState::Sleeping,
+        },
+        captures: None,
+        watched: Arc::default(),
     })
 }
 
@@ -134,6 +162,35 @@ fn a_capture_is_saved_for_those_who_mean_it() {
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the disk is full"), "{answer}");
 }
 
+/// Promise: what waits for the server is bounded, also when nobody waits for the answer any more.
+#[test]
+fn so_many_commands_are_carried_out_at_a_time_and_no_more() {
+    let (begun, wait) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(pages::COMMANDS_MAX + 1)));
+    let (counted, end) = (begun.clone(), wait.clone());
+    let console = Console::new().with("world.list", Role::Observe, "", "waits", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        end.wait();
+        Ok(String::new())
+    });
+    let admin = start_with(source("", HealthState::Running), console, Surroundings::default());
+    let head = "POST /console HTTP/1.1\r\nHost: localhost\r\nx-throng: console\r\nContent-Length: 10\r\n\r\nworld.list";
+    for place in 1..=pages::COMMANDS_MAX {
+        let mut asker = connect(&admin);
+        asker.write_all(head.as_bytes()).unwrap();
+        let patience = Instant::now() + Duration::from_secs(30);
+        while begun.load(Ordering::SeqCst) < place {
+            assert!(Instant::now() < patience, "{begun:?} of {place} have begun");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // And leaves.
+        drop(asker);
+    }
+    let refused = request(&admin, head.as_bytes());
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("too many commands"), "{refused}");
+    assert_eq!(begun.load(Ordering::SeqCst), pages::COMMANDS_MAX);
+    wait.wait();
+}
+
 /// A page that was loaded from a name which means this host by now says everything right but that name.
 #[test]
 fn pages_of_other_servers_are_not_answered_whatever_their_name_means() {
@@ -165,44 +222,95 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
     check(meant, "clients", "HTTP/1.1 200", r"\n1007    hub 0   912.0 ");
     check(meant, "help", "HTTP/1.1 200", "rules.reload");
     check(&with_key, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
-    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, clients, complete, help");
+    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, clients, changes, complete, help");
     check("", "packets", "HTTP/1.1 403", "x-throng: console");
     check("x-throng: capture\r\n", "packets", "HTTP/1.1 403", "x-throng: console");
 }
 
 #[test]
-fn metrics_come_with_the_format_they_are_in() {
-    let old = start("throng_frames_total 7\n", HealthState::Running);
-    check(
-        &old,
-        "/metrics",
-        &[
-            "HTTP/1.1 200 OK",
-            "content-type: text/plain; version=0.0.4",
-            "connection: close",
-            "\r\n\r\nthrong_frames_total 7\n",
-        ],
-    );
+fn metrics_come_in_the_format_that_was_asked_for() {
+    let early = start("", HealthState::Running);
+    check(&early, "/metrics", &["HTTP/1.1 200 OK", "content-type: text/plain; version=0.0.4", "connection: close"]);
     let open = start("throng_frames_total 7\n# EOF\n", HealthState::Running);
-    check(&open, "/metrics", &["HTTP/1.1 200 OK", "content-type: application/openmetrics-text; version=1.0.0"]);
+    let text = [
+        "HTTP/1.1 200 OK",
+        "content-type: application/openmetrics-text; version=1.0.0",
+        "\r\n\r\nthrong_frames_total 7\n",
+    ];
+    check(&open, "/metrics", &text);
+    let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,*/*;q=0.1";
+    let head = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n");
+    let answer = request(&open, head.as_bytes());
+    let is_protobuf = answer.contains(
+        "content-type: application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited",
+    );
+    assert!(is_protobuf && answer.ends_with("\r\n\r\nfamilies"), "{answer}");
+}
+
+#[test]
+fn a_link_from_a_dashboard_leads_to_the_captures_of_that_moment() {
+    let none = start("", HealthState::Running);
+    check(&none, "/captures", &["404 Not Found", "[recorder] captures"]);
+    let folder = std::env::temp_dir().join(format!("throng-admin-linked-{}", std::process::id()));
+    let inside = folder.join("frame/world.tick@hub");
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(inside.join("1764000000-812-0.capture"), "what was slow").unwrap();
+    let source = Arc::new(FixedSource {
+        captures: Some(folder.clone()),
+        text: String::new(),
+        health: source("", HealthState::Running).health,
+        watched: Arc::default(),
+    });
+    let admin = start_with(source, Console::new(), Surroundings::default());
+    check(
+        &admin,
+        "/captures",
+        &["200 OK", "application/json", r#""folder":"frame/world.tick@hub","name":"1764000000-812-0""#],
+    );
+    check(
+        &admin,
+        "/captures/1764000000-812-0",
+        &["200 OK", "filename=\"1764000000-812-0.capture\"", "content-length: 13", "\r\n\r\nwhat was slow"],
+    );
+    check(&admin, "/captures/1764000000-812-1", &["404 Not Found", "no such capture"]);
+    check(&admin, "/captures/..%2F..%2Fetc%2Fpasswd", &["404 Not Found"]);
+    // As a browser asks whose window goes there from a page of Grafana.
+    let followed =
+        "Accept: text/html\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+    let get = |path: &str| {
+        request(&admin, format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:9100\r\n{followed}\r\n").as_bytes())
+    };
+    let page = get("/captures?at=1764000000000");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("href=\"/captures/1764000000-812-0\""), "{page}");
+    assert!(page.contains("frame-ancestors 'none'"), "{page}");
+    assert!(get("/metrics").starts_with("HTTP/1.1 403"), "nothing else is linked to");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn health_tells_running_sleeping_and_stuck_apart() {
     let check = |state, status: &str, body: &str| check(&start("", state), "/health", &[status, body]);
-    check(HealthState::Running, "200 OK", "{\"state\":\"running\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0}\n");
-    check(HealthState::Sleeping, "200 OK", "{\"state\":\"sleeping\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0}\n");
-    check(
-        HealthState::Stuck,
-        "503 Service Unavailable",
-        "{\"state\":\"stuck\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0}\n",
-    );
+    let body = |state, saves, analytics| {
+        format!(
+            "{{\"state\":\"{state}\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0,\"saves_away\":{saves},\"analytics_away\":{analytics}}}\n"
+        )
+    };
+    check(HealthState::Running, "200 OK", &body("running", false, false));
+    check(HealthState::Sleeping, "200 OK", &body("sleeping", false, true));
+    check(HealthState::Stuck, "503 Service Unavailable", &body("stuck", true, false));
 }
 
 #[test]
 fn other_paths_and_methods_are_refused_with_directions() {
     let admin = start("", HealthState::Running);
-    check(&admin, "/", &["404 Not Found", "there are GET /metrics, GET /health, POST /capture and POST /console"]);
+    check(
+        &admin,
+        "/nowhere",
+        &[
+            "404 Not Found",
+            "GET /metrics, GET /health, GET /captures, GET /api/watch, GET /api/captures, POST /capture",
+        ],
+    );
     let answer = post_to(&admin, "/metrics", &shows(ALICE), "");
     assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed"), "{answer}");
 }
@@ -340,9 +448,11 @@ fn what_was_refused_and_let_through_is_among_the_metrics() {
     post_to(&admin, "/capture", "", "");
     post_to(&admin, "/capture", &shows(ALICE), "");
     let figures = [
-        "throng_frames_total 7\n# HELP throng_admin_refused ",
-        "throng_admin_refused_total{cause=\"no_key\"} 1\n",
-        "throng_admin_operated_total 1\n# EOF\n",
+        "throng_frames_total 7\nadmin.refused[\"origin\"] 0\n",
+        "admin.refused[\"no_key\"] 1\n",
+        "admin.operated[] 1\n",
+        "admin.watch_lines_dropped[] 0\n",
+        "admin.watchers_refused[] 0\n# EOF\n",
     ];
     check(&admin, "/metrics", &figures);
 }

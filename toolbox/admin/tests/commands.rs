@@ -1,7 +1,7 @@
 //! The promise: a command that a game declares in one line reaches its world from the admin port, with its arguments
 //! checked, for those who may; and a tunable that is changed there changes worlds that run.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use throng::console::{Cell, Column, TextTable, integer, optional};
-use throng::{prelude::*, server::Server, settings::Settings};
+use throng::{metrics::PublishedMetrics, prelude::*, server::Server, settings::Settings};
 use throng_admin::access::{Access, AccessKeys};
+use throng_admin::watch::document::Line;
 use throng_admin::{AdminHandle, AdminServer, console::Console};
 use throng_net::protocol::PrivateKey;
 use throng_platform::signals::StopFlag;
@@ -115,6 +116,7 @@ impl WorldKind for Desert {
 struct Running {
     admin: Option<AdminHandle>,
     address: SocketAddr,
+    published: Arc<PublishedMetrics>,
     seen: Seen,
     hold: Hold,
     settings: PathBuf,
@@ -139,13 +141,14 @@ impl Running {
         let keys = AccessKeys::parse("keys", &format!("anna operate {OPERATOR}\nbert observe {WATCHER}\n")).unwrap();
         let access = Access { names: Vec::new(), keys: Some(keys) };
         let console = Console::new().with_server(&server);
+        let published = server.control().published();
         let free_port = "127.0.0.1:0".parse().unwrap();
-        let admin = AdminServer::start(free_port, access, server.control().published(), console).unwrap();
+        let admin = AdminServer::start(free_port, access, published.clone(), console).unwrap();
         let stop = StopFlag::new().unwrap();
         let stop_later = stop.clone();
         let thread = std::thread::spawn(move || _ = server.run(&stop_later, &mut |_| {}).unwrap());
         let address = admin.local_addr();
-        Self { admin: Some(admin), address, seen, hold, settings: path, stop, server: Some(thread) }
+        Self { admin: Some(admin), address, published, seen, hold, settings: path, stop, server: Some(thread) }
     }
 
     /// The status, and the text or the error.
@@ -336,4 +339,81 @@ fn a_world_that_does_not_answer_is_said_to_be_silent_and_is_not_asked_later() {
     assert!(status == 400 && told.contains("it has begun and may still end"), "{told}");
     server.hold.0.store(false, Ordering::SeqCst);
     server.check("ducks.count 0", Ok("ducks\n    0\n"));
+}
+
+/// Promise: a watcher is told of a server that runs, and the server gathers for nobody else.
+#[test]
+fn a_server_is_watched_for_as_long_as_somebody_reads() {
+    let server = Running::start("watch", "");
+    assert_eq!(server.published.watchers_count(), 0);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET /api/watch HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {OPERATOR}\r\n\r\n").unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap).skip_while(|line| !line.is_empty()).skip(1);
+    let mut next = || serde_json::from_str::<Line>(&lines.next().expect("it goes on")).unwrap();
+    let Line::Hello(hello) = next() else { panic!("hello comes first") };
+    assert_eq!((hello.role.as_str(), hello.who.as_deref()), ("operate", Some("anna")));
+    let (mut frames, mut second, mut health) = (Vec::new(), None, None);
+    while second.is_none() || frames.len() < 2 || health.is_none() {
+        match next() {
+            Line::Frames(told) => frames.extend(told.numbers),
+            Line::Second(told) => second = Some(told),
+            Line::Health(told) => health = Some(told),
+            Line::Hello(_) => panic!("hello comes once"),
+        }
+    }
+    assert!(frames.windows(2).all(|pair| pair[0] < pair[1]), "{frames:?}");
+    let second = second.unwrap();
+    let mut kinds: Vec<&str> = second.worlds.iter().map(|world| world.kind.as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!((kinds, second.server.worlds), (vec!["desert", "pond"], 2));
+    assert_eq!(health.unwrap().state, "running");
+    assert_eq!(server.published.watchers_count(), 1);
+    drop(lines);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while server.published.watchers_count() > 0 {
+        assert!(Instant::now() < deadline, "it gathers on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn one_world_is_looked_into_and_nothing_in_it_changes() {
+    let server = Running::start("show", "");
+    let (status, told) = server.ask("", "world.show 0 --json");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((status, &told["kind"], &told["state"]), (200, &Value::from("pond"), &Value::from("awake")));
+    assert!(told["ticks_done"].is_u64() && told["clients"].as_array().unwrap().is_empty(), "{told}");
+    assert!(server.ask("", "world.show 0").1.starts_with("world 0: awake, "));
+    // Asked like that, it would be awake ever after.
+    server.check("world.show 1 --json", Ok("\"state\":\"dormant\""));
+    server.check("world.show 9", Err("world.show: there is no world 9"));
+    server.check("world.show pond", Err("world.show: world: pond is not a world"));
+}
+
+#[test]
+fn who_changed_what_is_told_to_whoever_looks() {
+    let server = Running::start("changes", "");
+    server.check("changes", Ok("nothing has been changed since the start"));
+    server.check("tune.set depth_m 2", Ok("depth_m"));
+    server.check("tune.set depth_m 99", Err("too high"));
+    let (_, told) = server.ask("", "changes --json");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let rows: Vec<_> =
+        told["changes"].as_array().unwrap().iter().map(|row| [&row["who"], &row["what"], &row["outcome"]]).collect();
+    let row = |what: &str, outcome: &str| ["anna", what, outcome].map(Value::from);
+    let expect = [row("console tune.set depth_m 99", "400 Bad Request"), row("console tune.set depth_m 2", "200 OK")];
+    assert!(
+        rows.len() == 2 && rows.iter().zip(&expect).all(|(row, expect)| row.iter().zip(expect).all(|(a, b)| *a == b)),
+        "{told}"
+    );
+}
+
+#[test]
+fn budgets_of_a_server_that_records_nothing_are_refused_in_words() {
+    let server = Running::start("budgets", "");
+    server.check("budget.list", Err("budget.list: this server records nothing: set [recorder] on = true"));
+    server.check("budget.set tick ai 5", Err("budget.set: "));
+    server.check("trigger.set tick sideways", Err("trigger.set: state: there is no sideways; it may be on, off"));
+    server.check("trigger.set tock on", Err("trigger.set: trigger: there is no tock"));
 }

@@ -4,6 +4,23 @@
 //! clock: a bot thinks at a fixed rate, so thoughts are its time. Nothing here allocates; a few nanoseconds each.
 
 use rand::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_client::Client;
+use throng_platform::time::Nanos;
+use throng_replication::ClientInput;
+
+use crate::Behaviour;
+
+/// Says the same whenever it thinks: for who is only to be there.
+#[derive(Debug, Clone)]
+pub struct Repeats<T>(pub T);
+
+impl<T: ClientInput> Behaviour for Repeats<T> {
+    fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
+        // Between two worlds it is refused; the next turn is soon.
+        let _ = client.send_input(now, &self.0);
+    }
+}
 
 /// Notices that somebody who wants to walk gets nowhere: into a wall, a fence, a crowd.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,6 +5,7 @@
 
 mod file;
 mod list;
+mod page;
 mod save;
 
 use std::{
@@ -33,8 +34,10 @@ enum CaptureCommand {
     Save(save::SaveArguments),
     /// The captures of a folder, newest last.
     List(list::ListArguments),
-    /// What happened in the bad frame, its cause first.
+    /// What happened in the bad frame, its cause first; with --html as a page with a picture of all threads.
     Show(ShowArguments),
+    /// The page in which browsers show captures, with none inside: one drops a capture into it.
+    Viewer(page::ViewerArguments),
     /// The same for another viewer: Perfetto and Tracy (fxt, chrome), speedscope, KCachegrind (callgrind), flame graphs
     /// (folded).
     Convert(ConvertArguments),
@@ -52,6 +55,14 @@ struct ShowArguments {
     /// Print the same facts as one JSON object.
     #[arg(long)]
     json: bool,
+    /// Write a page instead, with the capture and its story inside; any browser opens it, without a network. `-` is
+    /// stdout. Without a name, beside the capture.
+    #[arg(long, value_name = "OUT", num_args = 0..=1, conflicts_with = "json")]
+    html: Option<Option<PathBuf>>,
+    /// In the page, leave log lines and notes as they are. Without it addresses, what looks like keys, and quoted text
+    /// are taken out.
+    #[arg(long, requires = "html")]
+    with_free_text: bool,
 }
 
 #[derive(Args)]
@@ -80,6 +91,7 @@ pub fn run(arguments: CaptureArguments) -> CommandResult {
         CaptureCommand::Save(arguments) => save::run(&arguments),
         CaptureCommand::List(arguments) => list::run(&arguments),
         CaptureCommand::Show(arguments) => show(&arguments),
+        CaptureCommand::Viewer(arguments) => page::viewer(&arguments),
         CaptureCommand::Convert(arguments) => convert(&arguments),
     };
     match result {
@@ -96,6 +108,10 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn show(arguments: &ShowArguments) -> CommandResult {
     let capture = file::read(&arguments.file, &arguments.memory)?;
+    if let Some(out) = &arguments.html {
+        let capture = if arguments.with_free_text { capture } else { capture.without_free_text() };
+        return page::show(&capture, &arguments.file, arguments.frame, out.as_deref());
+    }
     let stdout = io::stdout();
     let options = Options { frame: arguments.frame, with_emphasis: stdout.is_terminal() };
     let told = story::tell(&capture, &options).map_err(|error| format!("{}: {error}", arguments.file.display()))?;
@@ -125,9 +141,7 @@ fn convert(arguments: &ConvertArguments) -> CommandResult {
         None => arguments.file.with_extension(arguments.to.extension()),
     };
     let context = |error: io::Error| format!("{}: {error}", path.display());
-    if std::fs::canonicalize(&path)
-        .is_ok_and(|path| std::fs::canonicalize(&arguments.file).is_ok_and(|file| file == path))
-    {
+    if file::is_same(&path, &arguments.file) {
         return Err(format!("{}: is the capture itself; give another --out", path.display()).into());
     }
     let file = File::create(&path).map_err(context)?;

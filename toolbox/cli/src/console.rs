@@ -56,11 +56,22 @@ pub fn run(arguments: ConsoleArguments) -> CommandResult {
         return converse(&server, &key, json);
     }
     let as_json = json || command.iter().any(|word| word == "--json");
-    match ask(&server, &key, &line_of(&command.join(" "), json))? {
-        Ok(text) => print(&text, as_json)?,
-        Err(reason) => return Err(format!("{server}: {}", printable_lines(&reason).join("\n")).into()),
-    }
+    carry_out_one(&server, &key, &command.join(" "), as_json)?;
     Ok(Verdict::Fine)
+}
+
+/// Has the server carry out one command, and prints its answer.
+pub(crate) fn carry_out_one(
+    server: &str,
+    key: &ShownKey,
+    command: &str,
+    as_json: bool,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let is_said = command.split_whitespace().any(|word| word == "--json");
+    match ask(server, key, &line_of(command, as_json && !is_said))? {
+        Ok(text) => Ok(print(&text, as_json)?),
+        Err(reason) => Err(format!("{server}: {}", printable_lines(&reason).join("\n")).into()),
+    }
 }
 
 /// Carries out lines until there are no more. A person is told what is wrong and goes on; a script that had a wrong
@@ -115,7 +126,7 @@ fn ask(server: &str, key: &ShownKey, line: &str) -> Result<Result<String, String
     match serde_json::from_slice(&body) {
         Ok(Answer { text: Some(text), .. }) if status == 200 => Ok(Ok(text)),
         Ok(Answer { error: Some(error), .. }) => Ok(Err(error)),
-        _ => Err(admin_port::strange_answer(server, status, "console")),
+        _ => Err(admin_port::strange_answer(server, status, "POST /console")),
     }
 }
 

@@ -7,7 +7,7 @@ use throng_lab::report;
 
 use crate::{
     executable::Executable,
-    load::{keep, plan, run_plan, tell},
+    load::{SavesWord, keep, plan, run_plan, tell},
     outcome::CommandResult,
     output::remark,
     played::Played,
@@ -21,9 +21,17 @@ pub struct DemoArguments {
     /// End by itself after so long (s); without it, Ctrl-C ends it. Either way there is a report.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: Option<u32>,
-    /// Folder for report.json, report.html, captures of bad frames and crash reports.
+    /// Folder for report.json, report.html, captures of bad frames, crash reports and the server's saves.
     #[arg(long, value_name = "DIR", default_value = "reports/demo")]
     report: PathBuf,
+    /// Where a person plays among the bots, in a browser: TCP; port 0 = any free one; "off" = nowhere.
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
+    browser_address: String,
+    /// The same over WebTransport, where the browser has it: UDP.
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
+    web_transport_address: String,
+    #[command(flatten)]
+    saves: SavesWord,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -40,7 +48,18 @@ pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable
     ));
     // Whoever looks on is not to wait for a window; bots begin in the distribution that they settle in.
     let mut plan = plan(played, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
+    if cfg!(feature = "browser") && played.game.play_page().is_some() {
+        let words = [
+            "--browser-address",
+            &arguments.browser_address,
+            "--browser-tokens",
+            "--web-transport-address",
+            &arguments.web_transport_address,
+        ];
+        plan.serve_arguments.extend(words.map(String::from));
+    }
     plan.until_stopped = arguments.seconds.is_none();
+    arguments.saves.tell(&mut plan, &arguments.report)?;
     keep(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
     let files = report::write(&mut run, &arguments.report)?;

@@ -1,5 +1,6 @@
-//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `density`, `host`, `console`, `capture`, `crash`,
-//! `wallclock`, `token`, `admin-key`, each with every flag. A thin front end of the libraries, which knows no game.
+//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `preflight`, `density`, `host`, `console`, `top`, `history`,
+//! `record`, `replay`, `saves`, `capture`, `crash`, `wallclock`, `token`, `sync`, `admin-key`, `schema`, each with every flag. A thin
+//! front end of the libraries, which knows no game.
 //!
 //! A game is one value ([`Game`]), and its executable is
 //!
@@ -33,6 +34,7 @@
 mod admin_key;
 mod admin_port;
 mod bots;
+mod browser;
 mod capture;
 mod console;
 mod crash;
@@ -41,6 +43,7 @@ mod crash_state;
 mod demo;
 mod density;
 mod executable;
+mod history;
 mod host;
 mod key;
 mod load;
@@ -48,12 +51,21 @@ mod outcome;
 mod output;
 mod own_command;
 mod played;
+mod preflight;
+mod record;
+mod replay;
+mod saves;
+mod schema;
 mod serve;
 mod service_manager;
 mod status_line;
 mod supervisor;
+mod sync;
 mod token;
+mod top;
+mod uploads;
 mod wallclock;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -97,6 +109,10 @@ enum Command {
     Density(density::DensityArguments),
     /// This machine: what loads that are known use on it, from inside and from outside.
     Host(host::HostArguments),
+    /// Two builds held against each other, subsystem by subsystem: slower, faster, or no difference seen.
+    Preflight(preflight::PreflightArguments),
+    /// Runs that were kept: between which commits a subsystem became slower.
+    History(history::HistoryArguments),
     /// A connect token, with which one client may connect once.
     Token(token::TokenArguments),
     /// Captures of bad frames: have one saved, list, read and convert them.
@@ -105,13 +121,32 @@ enum Command {
     Crash(crash::CrashArguments),
     /// Commands of a running server: its packets by kind, its rules read again.
     Console(console::ConsoleArguments),
+    /// How a running server does, drawn anew each second: frames, subsystems, worlds, host.
+    Top(top::TopArguments),
+    /// Begins and ends the recording of what enters a running server's worlds, and says how it stands.
+    Record(record::RecordArguments),
+    /// A recording, run again: every world is to come to the states that it had.
+    Replay(replay::ReplayArguments),
+    /// Saves of a server that does not run: verified, counted, one of them shown.
+    Saves(saves::SavesArguments),
+    /// A folder of captures or reports to the object store, and back.
+    Sync(sync::SyncArguments),
     /// A new key for the admin port: a line of a server's file of keys.
     AdminKey(admin_key::NewKeyArguments),
+    /// What the game's server says and is told, as TypeScript, for clients in browsers.
+    Schema(schema::SchemaArguments),
     /// Where the wall time of a running process goes: all its threads, asleep or awake, without stopping any.
     Wallclock(wallclock::WallclockArguments),
+    /// A game with its bots in one process on a virtual clock, step by step as `preflight` asks.
+    #[command(hide = true)]
+    Workload(workload::WorkloadArguments),
     /// Watches over the server that started it, and reports its death.
     #[command(hide = true)]
-    CrashMonitor,
+    CrashMonitor {
+        /// The server's process, which is said for who lists processes.
+        #[arg(value_name = "PID")]
+        _of: Option<u32>,
+    },
     /// Dies on purpose, to see that a report arrives.
     #[command(hide = true)]
     CrashDrill(crash_monitor::DrillArguments),
@@ -143,7 +178,7 @@ pub fn main_with_commands(executable: Executable, games: Vec<Game>, own: &[OwnCo
     }
     let Cli { command } = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // All that this one does is sleep: it needs no log and keeps no memory.
-    if let Command::CrashMonitor = command {
+    if let Command::CrashMonitor { .. } = command {
         return crash_monitor::monitor(executable);
     }
     throng_platform::allocator::keep_memory();
@@ -172,7 +207,7 @@ fn end(executable: Executable, result: CommandResult) -> ExitCode {
 }
 
 /// The words that the executable understands: those of every command, and those of its games.
-fn command_line(executable: Executable, games: &[Game]) -> clap::Command {
+pub(crate) fn command_line(executable: Executable, games: &[Game]) -> clap::Command {
     let about = match games {
         [game] if !game.description().is_empty() => game.description(),
         _ => "Authoritative multiplayer game servers that hold their tick: servers, bots, load tests",
@@ -190,21 +225,35 @@ fn run(executable: Executable, games: &[Game], command: Command, matches: &ArgMa
         Command::Load(arguments) => load::run(arguments, &played()?, executable),
         Command::Density(arguments) => density::run(arguments),
         Command::Host(arguments) => host::run(arguments),
+        Command::Preflight(arguments) => preflight::run(arguments, &played()?, executable),
+        Command::Workload(arguments) => workload::run(arguments, &played()?, executable),
+        Command::History(arguments) => history::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Capture(arguments) => capture::run(arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Console(arguments) => console::run(arguments),
+        Command::Top(arguments) => top::run(arguments),
+        Command::Record(arguments) => record::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments, executable, games),
+        Command::Saves(arguments) => saves::run(arguments, games),
+        Command::Sync(arguments) => sync::run(arguments),
+        Command::Schema(arguments) => schema::run(arguments, games),
         Command::AdminKey(arguments) => admin_key::run(&arguments),
         Command::Wallclock(arguments) => wallclock::run(arguments),
-        Command::CrashMonitor => unreachable!("it has ended before"),
+        Command::CrashMonitor { .. } => unreachable!("it has ended before"),
         Command::CrashDrill(arguments) => crash_monitor::drill(arguments, executable),
     }
 }
 
+/// Libraries that warn of what strangers say to them, who could fill a disk so.
+const SAY_ERRORS_ALONE: &str = "web_transport_quinn=error,quinn=error,quinn_proto=error,quinn_udp=error,rustls=error";
+
 /// What `THRONG_LOG` says, such as `server.clients=debug,all=warn`; rules come before it.
 fn set_log_levels() -> Result<(), log::UnknownLevel> {
+    let mut levels = log::levels_from_text(SAY_ERRORS_ALONE)?;
     if let Ok(text) = std::env::var("THRONG_LOG") {
-        log::set_base_levels(&log::levels_from_text(&text)?);
+        levels.extend(log::levels_from_text(&text)?);
     }
+    log::set_base_levels(&levels);
     Ok(())
 }

@@ -1,11 +1,19 @@
 //! `throng load`: the daily load test. The work is the lab's; here its plan is made from the command line.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use throng::text_table::{Cell, Column, TextTable};
 use throng_bots::Joins;
 use throng_game::{Arguments, GameOption};
+use throng_history::Machine;
 use throng_lab::{
+    against::EarlierReport,
+    history,
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
     report,
     seconds::Second,
@@ -18,11 +26,16 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::{remark, say},
     played::Played,
-    status_line::StatusLine,
+    serve::NO_SAVES,
+    status_line::{SAVES_ARE_AWAY, StatusLine},
+    uploads,
 };
 
 /// A shorter window is not worth waiting for, unless somebody says so. (s)
 const MEASURED_S_MIN: u32 = 60;
+
+/// Of `--history`: keep the run nowhere.
+const NO_HISTORY: &str = "none";
 
 #[derive(Args)]
 pub struct LoadArguments {
@@ -38,6 +51,9 @@ pub struct LoadArguments {
     /// there is one.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Let the server's admin port be here instead of on any free port, for a Prometheus that scrapes the run.
+    #[arg(long, value_name = "IP:PORT")]
+    admin_address: Option<SocketAddr>,
     /// Threads that run worlds.
     #[arg(long)]
     workers: Option<u16>,
@@ -53,6 +69,8 @@ pub struct LoadArguments {
     /// Let a server that dies leave a report of that in this folder; without it, in `crashes` in the report's.
     #[arg(long, value_name = "DIR")]
     crashes: Option<PathBuf>,
+    #[command(flatten)]
+    saves: SavesWord,
     /// Let the server record nothing, to see what recording costs.
     #[arg(long)]
     no_recorder: bool,
@@ -60,6 +78,16 @@ pub struct LoadArguments {
     /// costs.
     #[arg(long)]
     recorder_turns: bool,
+    /// Hold the run against the report of an earlier one, `report.json` or its folder: what each subsystem took in both. One of
+    /// an unlike machine is refused before the run begins.
+    #[arg(long, value_name = "REPORT")]
+    against: Option<PathBuf>,
+    /// Go on, though the report of `--against` is of an unlike machine.
+    #[arg(long, requires = "against")]
+    across_machines: bool,
+    /// Append the run to the history in this folder, which `history` reads; "none" = to none.
+    #[arg(long, value_name = "DIR", default_value = crate::history::FOLDER)]
+    history: PathBuf,
     /// Write report.json and report.html into this folder.
     #[arg(long, value_name = "DIR", default_value = "reports/load")]
     report: PathBuf,
@@ -68,7 +96,49 @@ pub struct LoadArguments {
     json: bool,
 }
 
+/// Where the server of a run saves.
+#[derive(Args)]
+pub struct SavesWord {
+    /// Where the server saves players and worlds: "report" = into a file of its own in the report's folder, begun anew with
+    /// each run, so that saving costs what it costs and touches nobody's saves; "none" = nowhere; "settings" = as its
+    /// settings have it.
+    #[arg(long, value_name = "WHERE", default_value = "report")]
+    saves: SavesWhere,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SavesWhere {
+    Report,
+    None,
+    Settings,
+}
+
+impl SavesWord {
+    /// Tells the server of a plan.
+    pub fn tell(&self, plan: &mut LoadPlan, report: &Path) -> Result<(), String> {
+        let folder = match self.saves {
+            SavesWhere::Settings => return Ok(()),
+            SavesWhere::None => NO_SAVES.to_owned(),
+            SavesWhere::Report => {
+                let folder = report.join("saves");
+                // What an earlier run left would make this one another.
+                match std::fs::remove_dir_all(&folder) {
+                    Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                        return Err(format!("{}: an earlier run's saves cannot be removed: {cause}", folder.display()));
+                    }
+                    _ => folder.display().to_string(),
+                }
+            }
+        };
+        plan.serve_arguments.extend(["--saves".to_owned(), folder]);
+        Ok(())
+    }
+}
+
 pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
+    let earlier =
+        arguments.against.as_ref().map(|path| EarlierReport::read(path, &Machine::here(), arguments.across_machines));
+    let earlier = earlier.transpose()?;
     report::make_folder(&arguments.report)?;
     let is_a_look = arguments.seconds < MEASURED_S_MIN;
     let settle_s_max = arguments.settle_s_max.unwrap_or(if is_a_look { 0 } else { LoadPlan::SETTLE_S_MAX });
@@ -77,6 +147,10 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
         let path = path.display().to_string();
         plan.serve_arguments.extend(["--config".to_owned(), path.clone()]);
         plan.bots_arguments.extend(["--config".to_owned(), path]);
+    }
+    if let Some(address) = arguments.admin_address {
+        let place = plan.serve_arguments.iter().position(|word| word == "--admin-address");
+        place.into_iter().for_each(|place| plan.serve_arguments[place + 1] = address.to_string());
     }
     if let Some(workers) = arguments.workers {
         plan.serve_arguments.extend(["--workers".to_owned(), workers.to_string()]);
@@ -93,10 +167,41 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     if arguments.no_recorder {
         plan.serve_arguments.push("--no-recorder".into());
     }
+    arguments.saves.tell(&mut plan, &arguments.report)?;
     keep(&mut plan, &arguments.report, arguments.captures, arguments.crashes);
     let mut run = run_plan(&plan)?;
     let html = report::write(&mut run, &arguments.report)?.html;
+    if arguments.history != Path::new(NO_HISTORY)
+        && let Some(path) = history::keep(&run, &arguments.history)?
+    {
+        remark(format_args!("kept in {}", path.display()));
+    }
+    if let Some(earlier) = earlier {
+        tell_against(&run, &earlier)?;
+    }
+    uploads::push_report(arguments.config.as_deref(), &arguments.report);
     tell(&run, &html, arguments.json, executable)
+}
+
+/// What each subsystem took in both runs, on stderr: the last line of stdout is the report's.
+fn tell_against(run: &LoadRun, earlier: &EarlierReport) -> Result<(), Box<dyn std::error::Error>> {
+    for difference in &earlier.machine_differences {
+        remark(format_args!("note across machines: {difference}"));
+    }
+    let mut table = TextTable::new([
+        Column::text("subsystem", "subsystem"),
+        Column::float("before µs", "before_us", 2),
+        Column::float("now µs", "after_us", 2),
+        Column::float("change %", "change_percent", 1),
+    ]);
+    for row in earlier.rows(&run.report)? {
+        let float = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Float);
+        let change = row.change().map(|change| 100.0 * change);
+        table.row(&[Cell::Text(&row.subsystem), float(row.before_us), float(row.after_us), float(change)]);
+    }
+    remark(table.text().trim_end());
+    remark("two runs say nothing of noise: `history` judges many, `preflight` two builds in turns");
+    Ok(())
 }
 
 /// A plan for server and bots of this very executable.
@@ -142,7 +247,11 @@ pub fn keep(plan: &mut LoadPlan, report: &Path, captures: Option<PathBuf>, crash
 pub fn run_plan(plan: &LoadPlan) -> Result<LoadRun, Box<dyn std::error::Error>> {
     let stop = signals::install_stop();
     let line = StatusLine::new();
-    let run = throng_lab::load::run(plan, &stop, &mut |progress| line.show(&one_line(progress)));
+    let run = throng_lab::load::run(plan, &stop, &mut |progress| match progress {
+        // It stays to be read.
+        Progress::ServerReady { .. } => remark(one_line(progress)),
+        progress => line.show(&one_line(progress)),
+    });
     line.finish();
     Ok(run?)
 }
@@ -150,6 +259,13 @@ pub fn run_plan(plan: &LoadPlan) -> Result<LoadRun, Box<dyn std::error::Error>> 
 fn one_line(progress: Progress) -> String {
     match progress {
         Progress::StartingServer => "starting the server".into(),
+        Progress::ServerReady { admin_address, play_url } => {
+            let console = admin_address
+                .map(|address| format!("its console: http://{address}/ in a browser, `top {address}` in a terminal"));
+            let play = play_url.map(|url| format!("play among them: {url}"));
+            let told: Vec<String> = console.into_iter().chain(play).collect();
+            if told.is_empty() { "the server is ready".into() } else { told.join("\n") }
+        }
         Progress::Joining { players, of } => format!("joining: {players} of {of} bots are playing"),
         Progress::Settling { second, last, settling } => {
             let moves = match settling.farthest() {
@@ -167,9 +283,10 @@ fn one_line(progress: Progress) -> String {
 
 fn figures(last: &Second) -> String {
     format!(
-        "{} players  {} worlds awake  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  {:.0} MB",
+        "{} players  {} worlds awake{}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  {:.0} MB",
         last.players,
         last.worlds_awake,
+        if last.saves_are_away { SAVES_ARE_AWAY } else { "" },
         last.frame_ms_max,
         last.frame_budget_ms,
         last.ticks_missed,
@@ -200,6 +317,9 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool, executable: Executable) -> C
     }
     if let Some(missed) = run.missed_ticks() {
         remark(format_args!("note {missed}"));
+    }
+    if let Some(saves) = &run.report.saves {
+        remark(format_args!("note {saves}"));
     }
     if let Some(last) = run.report.capture_files.last() {
         remark(format_args!(

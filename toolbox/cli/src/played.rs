@@ -10,7 +10,7 @@ use throng_faults::FaultSwitch;
 use throng_game::{Arguments, Game, GameOption, MakeBehaviour, Options};
 
 /// Commands that make a game's worlds, and the one that plays in them.
-const SERVING: [&str; 3] = ["demo", "serve", "load"];
+const SERVING: [&str; 5] = ["demo", "serve", "load", "preflight", "workload"];
 const PLAYING: &str = "bots";
 
 const GAME: &str = "game";
@@ -132,6 +132,8 @@ fn has(game: &Game, option: &str) -> bool {
 pub struct Played<'g> {
     pub game: &'g Game,
     pub arguments: Arguments,
+    /// Whether players and NPCs were said, and are not those that the game is made for.
+    has_size: [bool; 2],
     /// Whether `--game` has to be said.
     is_one_of_several: bool,
 }
@@ -164,6 +166,7 @@ impl<'g> Played<'g> {
         let scenario = Scenario::find(game.known_scenarios(), scenario.as_deref().unwrap_or(Scenario::USUAL))
             .map_err(|error| format!("--scenario: {with_game}{error}"))?;
 
+        let has_size = [PLAYERS, NPCS].map(|word| one::<u32>(words, word).is_some());
         let players = one(words, PLAYERS).filter(|_| is_serving).unwrap_or(game.players_size().usual);
         let players_max = game.players_size().max;
         if players > players_max {
@@ -185,7 +188,12 @@ impl<'g> Played<'g> {
             let known = listed(known.iter().map(FaultSwitch::to_string));
             return Err(format!("--inject {fault} has no place in {}; {with_game}{known}", game.name()));
         }
-        Ok(Self { game, arguments: Arguments { players, npcs, scenario, faults, options }, is_one_of_several })
+        Ok(Self {
+            game,
+            arguments: Arguments { players, npcs, scenario, faults, options },
+            has_size,
+            is_one_of_several,
+        })
     }
 
     /// Loads what a swarm's bots share, and returns what makes their behaviours.
@@ -208,6 +216,22 @@ impl<'g> Played<'g> {
         words.extend(options.to_words());
         words.extend(self.scenario_words());
         words
+    }
+
+    /// The same for one that is to start quickly: unless a size was said, so many players at most, and as many NPCs for each
+    /// as usual.
+    pub fn to_small_words(&self, players_max: u32) -> Vec<String> {
+        let (Arguments { players, npcs, .. }, [has_players, has_npcs]) = (&self.arguments, self.has_size);
+        let players = if has_players { *players } else { (*players).min(players_max) };
+        let in_proportion = u64::from(*npcs) * u64::from(players) / u64::from(self.game.players_size().usual.max(1));
+        let npcs = if has_npcs { *npcs } else { in_proportion as u32 };
+        let small = Self {
+            game: self.game,
+            arguments: Arguments { players, npcs, ..self.arguments.clone() },
+            has_size: self.has_size,
+            is_one_of_several: self.is_one_of_several,
+        };
+        small.to_words()
     }
 
     /// The same for a child process of bots.

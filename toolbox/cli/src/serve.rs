@@ -12,7 +12,7 @@ use throng::{
     Server,
     report::ServerStatus,
     server::ServerControl,
-    settings::{CrashFolder, PRIVATE_KEY_VARIABLE, Settings, parse_address},
+    settings::{CrashFolder, PRIVATE_KEY_VARIABLE, SaveStore, SavesSettings, Settings, parse_address},
 };
 use throng_admin::{
     AdminServer,
@@ -29,6 +29,7 @@ use throng_platform::{
 };
 
 use crate::{
+    browser::{self, BrowserArguments},
     crash_state,
     executable::Executable,
     key,
@@ -36,8 +37,9 @@ use crate::{
     output::{OutputArguments, Reader, remark, say},
     played::Played,
     service_manager::{ServiceManager, Telling},
-    status_line::StatusLine,
+    status_line::{SAVES_ARE_AWAY, StatusLine},
     supervisor::{self, Role, SupervisionArguments},
+    uploads,
 };
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
@@ -53,8 +55,10 @@ pub struct ServeArguments {
     #[arg(long)]
     address: Option<std::net::SocketAddr>,
     /// Use this admin address instead of the settings'; port 0 = any free one; "off" = none.
-    #[arg(long, value_name = "IP:PORT", value_parser = admin_address)]
-    admin_address: Option<AdminAddress>,
+    #[arg(long, value_name = "IP:PORT", value_parser = off_or_address)]
+    admin_address: Option<OffOr<std::net::SocketAddr>>,
+    #[command(flatten)]
+    browser: BrowserArguments,
     /// Threads that run worlds, instead of the settings'.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
@@ -65,6 +69,12 @@ pub struct ServeArguments {
     /// that were being ticked. "off" = none.
     #[arg(long, value_name = "DIR")]
     crashes: Option<CrashFolder>,
+    /// Save players and worlds into a file in this folder, whatever the settings say. "none" = nothing is saved.
+    #[arg(long, value_name = "DIR")]
+    saves: Option<PathBuf>,
+    /// Record all that enters the worlds into this folder, whatever the settings say, for `replay`.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
     /// Send audit samples to clients whose token asks for them, whatever the settings say.
     #[arg(long)]
     audit_samples: bool,
@@ -88,12 +98,12 @@ const DEFERRED_ABOVE_BYTES: usize = 256 << 10;
 
 /// `None`: off.
 #[derive(Clone, Copy)]
-struct AdminAddress(Option<std::net::SocketAddr>);
+pub struct OffOr<T>(pub Option<T>);
 
-fn admin_address(text: &str) -> Result<AdminAddress, String> {
+pub fn off_or_address(text: &str) -> Result<OffOr<std::net::SocketAddr>, String> {
     match text {
-        "off" => Ok(AdminAddress(None)),
-        text => parse_address(text).map(|address| AdminAddress(Some(address))),
+        "off" => Ok(OffOr(None)),
+        text => parse_address(text).map(|address| OffOr(Some(address))),
     }
 }
 
@@ -110,7 +120,8 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     if let Some(address) = arguments.address {
         settings.server.address = address;
     }
-    if let Some(AdminAddress(address)) = arguments.admin_address {
+    arguments.browser.tell(&mut settings);
+    if let Some(OffOr(address)) = arguments.admin_address {
         settings.server.admin_address = address;
     }
     if let Some(workers) = arguments.workers {
@@ -118,6 +129,12 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     }
     if let Some(crashes) = arguments.crashes {
         settings.server.crashes = crashes;
+    }
+    if let Some(saves) = arguments.saves {
+        save_into(saves, &mut settings.saves)?;
+    }
+    if let Some(folder) = arguments.record {
+        settings.recording.folder = Some(folder);
     }
     settings.recorder.on &= !arguments.no_recorder;
     settings.server.audit_samples |= arguments.audit_samples;
@@ -127,9 +144,10 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let admin_keys = settings.server.admin_address.and(settings.admin_keys_file());
     let admin_keys = admin_keys.map(|path| AccessKeys::load(&path)).transpose()?;
     let key = private_key(&settings)?;
-    let mut server = Server::bind(&settings, played.game.schema(), key)?;
+    let mut server = Server::bind(&settings, played.game.schema(), key.clone())?;
     server.set_build(executable.build());
     server.set_game(played.game.name());
+    server.set_arguments(played.to_words());
     let _crash_guard = install_crash_reports(&settings.server.crashes, &mut server, executable)?;
     if let Some(crashes) = settings.server.crashes.path() {
         arguments.supervision.wait_for_report(crashes);
@@ -146,6 +164,9 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let rules = server.start_recorder(&settings, arguments.captures.as_deref(), executable.full_name())?;
+    let receiver = throng_upload::receiver(&settings.analytics)?;
+    server.start_analytics(&settings.analytics, receiver, &own_name(&server))?;
+    let uploader = uploads::start(&settings, &server, &own_name(&server))?;
     server.start_watchdog(&settings.server, Some(crash_state::stacks))?;
     let admin = match settings.server.admin_address {
         Some(address) => {
@@ -158,23 +179,27 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
         None => None,
     };
     let admin_address = admin.as_ref().map(|admin| admin.local_addr());
+    let shown = browser::show(&settings, &server, key, played)?;
+    let play_url = shown.as_ref().map(browser::url);
     let reader = arguments.output.reader();
     if reader == Reader::Parent {
         say(serde_json::json!({"ready": {
             "address": server.local_addr(),
             "admin_address": admin_address,
+            "play_url": play_url,
             "version": executable.version,
             "commit": executable.commit,
         }}))?;
         obey_parent(server.control())?;
     } else {
         remark(format_args!(
-            "{} on {}: {} worlds, {} workers{}",
+            "{} on {}: {} worlds, {} workers{}{}",
             played.game.name(),
             server.local_addr(),
             server.worlds_count(),
             server.workers_count(),
-            admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
+            admin_address.map_or_else(String::new, |address| format!(", its console on http://{address}/")),
+            play_url.map_or_else(String::new, |url| format!(", to be played at {url}"))
         ));
     }
     // A supervisor is not to be woken.
@@ -182,6 +207,9 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let (statuses, teller) = tell_statuses(reader, manager)?;
     // A reader that is slow loses a second's line; the frame never waits for it.
     let report = server.run(&stop, &mut |status| drop(statuses.try_send(status.clone())))?;
+    if let Some(uploader) = uploader {
+        uploader.finish(uploads::LAST_FILE_MAX);
+    }
     drop(statuses);
     teller.join().map_err(|_| "the thread that tells the status panicked")?;
     reader.tell_report(&report)?;
@@ -191,6 +219,28 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
             .into());
     }
     Ok(Verdict::Fine)
+}
+
+/// What this server is called where nobody gave it a name.
+fn own_name(server: &Server) -> String {
+    let host = process::host_name().unwrap_or_else(|| "localhost".to_owned());
+    format!("{host}:{}", server.local_addr().port())
+}
+
+/// The word of `--saves` that is no folder.
+pub const NO_SAVES: &str = "none";
+
+fn save_into(folder: PathBuf, saves: &mut SavesSettings) -> Result<(), String> {
+    (saves.store, saves.folder, saves.postgres) = (SaveStore::None, None, None);
+    if folder.as_os_str() == NO_SAVES {
+        return Ok(());
+    }
+    let made = std::fs::create_dir_all(&folder);
+    made.map_err(|cause| {
+        format!("--saves {}: cannot be made: {cause}; name a folder that this user may write", folder.display())
+    })?;
+    (saves.store, saves.folder) = (SaveStore::Embedded, Some(folder));
+    Ok(())
 }
 
 /// Takes from the kernel what the process lacks to so much in memory. After the worlds are made, since what that leaves
@@ -269,9 +319,10 @@ fn tell_service_manager(server: &Server, stop: &StopFlag, wants_status: bool) ->
 }
 
 fn in_brief(status: &ServerStatus) -> String {
-    let ServerStatus { players, worlds, worlds_awake, ticks_missed, .. } = status;
+    let ServerStatus { players, worlds, worlds_awake, ticks_missed, saves_are_away, .. } = status;
+    let saves = if *saves_are_away { SAVES_ARE_AWAY } else { "" };
     format!(
-        "{players} players, {worlds_awake} of {worlds} worlds awake, {ticks_missed} ticks missed in the last second"
+        "{players} players, {worlds_awake} of {worlds} worlds awake, {ticks_missed} ticks missed in the last second{saves}"
     )
 }
 
@@ -294,9 +345,10 @@ fn one_line(status: &ServerStatus) -> String {
         0 => String::new(),
         level => format!("  {level} workers less for {:.0} ms of long tasks", status.long_tasks_ms),
     };
+    let saves = if status.saves_are_away { SAVES_ARE_AWAY } else { "" };
     let admission = if status.admission_waits { "  newcomers wait for worlds to be dropped" } else { "" };
     format!(
-        "{:>5} s  {} players  {} of {} worlds awake{parked}{slowed}{starved}{admission}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
+        "{:>5} s  {} players  {} of {} worlds awake{parked}{slowed}{starved}{admission}{saves}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
          {:.0} MB{throttled}",
         status.second,
         status.players,

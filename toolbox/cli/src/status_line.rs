@@ -4,6 +4,9 @@ use std::io::{IsTerminal, Write};
 
 use crate::output::remark;
 
+/// What it says while nothing is saved that should be.
+pub const SAVES_ARE_AWAY: &str = "  NOT SAVING: the store is away";
+
 /// Writes a status to stderr, so that stdout stays for JSON.
 pub struct StatusLine {
     is_terminal: bool,

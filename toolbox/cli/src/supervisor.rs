@@ -86,8 +86,9 @@ pub struct Limits {
     start_within: Option<Duration>,
 }
 
-/// In which the report of a death is there, on a host that is not busy.
-const REPORT_WITHIN: Duration = Duration::from_secs(3);
+/// A monitor that is at work for longer than this is not waited for: the report of a death takes 3 s, on a host that is not
+/// busy.
+const REPORT_WITHIN: Duration = Duration::from_secs(30);
 
 /// What this process is to be.
 pub enum Role {
@@ -117,7 +118,7 @@ impl SupervisionArguments {
         self.supervisor.is_some()
     }
 
-    /// The server before this one has just died: waits until its report says of what, but not for long.
+    /// The server before this one has just died: waits until its report says of what, while somebody writes one.
     pub fn wait_for_report(&self, crashes: &Path) {
         if let Some(pid) = self.after {
             culprits::wait_for_report_of(pid, crashes, REPORT_WITHIN);

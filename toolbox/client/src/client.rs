@@ -184,6 +184,7 @@ impl Client {
             for (channel, message) in self.received.messages() {
                 self.view.take(now, channel, message, &mut self.events);
             }
+            connection.set_quiet(self.view.world().is_some_and(|world| world.is_reactive));
             if let Some(reason) = reason_of_end(connection, now) {
                 self.disconnect(reason);
             }

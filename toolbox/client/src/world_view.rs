@@ -47,6 +47,9 @@ pub struct CurrentWorld {
     pub epoch: u8,
     /// The world that we were sent to did not take us: this is the one that sent us.
     pub has_returned: bool,
+    /// It ticks when somebody says something and rests otherwise: with nothing to say, we are silent for up to two seconds and
+    /// a half, and so is the server.
+    pub is_reactive: bool,
 }
 
 /// Everything that the messages of a server change.
@@ -87,6 +90,7 @@ impl WorldView {
                 entered_tick: 0,
                 epoch: 0,
                 has_returned: false,
+                is_reactive: false,
             },
             named: false,
             own_entity: None,
@@ -226,6 +230,7 @@ impl WorldView {
             self.world.entered_tick = entered.tick;
             self.world.epoch = entered.epoch;
             self.world.has_returned = entered.has_returned;
+            self.world.is_reactive = entered.is_reactive;
             self.travels_refused += u64::from(entered.has_returned);
             self.replicas.set_grace_ticks(GRACE_S * u32::from(entered.tick_hz));
             events.push(ClientEvent::EnteredWorld { epoch: entered.epoch });

@@ -18,6 +18,7 @@
 //! | `big-alloc` | a tick of a world allocates 300 KiB at once | `large-allocation` |
 //! | `leak` | a world keeps what it should forget, 0.6 MB/s | `leak` |
 //! | `dies-of-...` | a world ends the process: `stack-overflow`, `double-panic`, `out-of-memory`, `segv`, `bus`, `abort` | |
+//! | `panics-...` | a tick of a world panics, once: `out-of-range`, `not-there`, `lent-twice`, `without-text`, `in-drop`, `in-command` | |
 //! | `hungry-world` | one tick takes 1 GiB: more than a control group may have | |
 //! | `hung-start` | the server sleeps for ten minutes before its first frame | |
 //! | `turnover` | 10,000 further worlds are made and retired, 250 at once | |
@@ -40,7 +41,7 @@ use throng_crash::drill::Death;
 
 pub use background::BackgroundFault;
 pub use turnover::Turnover;
-pub use world::{FaultPlugin, WorldFault};
+pub use world::{FaultPlugin, Once, Panic, WorldFault};
 
 /// A fault by name, with the sizes that the tests of the project use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +61,13 @@ pub enum FaultSwitch {
     BigAlloc,
     Leak,
     Dies(Death),
+    Panics(Panic),
     HungryWorld,
     HungStart,
     Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 23] = [
+const NAMES: [(&str, FaultSwitch); 29] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("stuck-world", FaultSwitch::StuckWorld),
@@ -86,6 +88,12 @@ const NAMES: [(&str, FaultSwitch); 23] = [
     ("dies-of-segv", FaultSwitch::Dies(Death::Segv)),
     ("dies-of-bus", FaultSwitch::Dies(Death::Bus)),
     ("dies-of-abort", FaultSwitch::Dies(Death::Abort)),
+    ("panics-out-of-range", FaultSwitch::Panics(Panic::OutOfRange)),
+    ("panics-not-there", FaultSwitch::Panics(Panic::NotThere)),
+    ("panics-lent-twice", FaultSwitch::Panics(Panic::LentTwice)),
+    ("panics-without-text", FaultSwitch::Panics(Panic::WithoutText)),
+    ("panics-in-drop", FaultSwitch::Panics(Panic::InDrop)),
+    ("panics-in-command", FaultSwitch::Panics(Panic::InCommand)),
     ("hungry-world", FaultSwitch::HungryWorld),
     ("hung-start", FaultSwitch::HungStart),
     ("turnover", FaultSwitch::Turnover),
@@ -135,6 +143,7 @@ impl FaultSwitch {
             Self::BigAlloc => Some(WorldFault::BigAllocation { bytes: 300 << 10, every_ticks: 40 }),
             Self::Leak => Some(WorldFault::Leak { bytes_per_tick: 32 << 10 }),
             Self::Dies(death) => Some(WorldFault::Dies { at_tick: DIES_AT_TICK, death }),
+            Self::Panics(how) => Some(WorldFault::Panics { at_tick: PANICS_AT_TICK, how, once: Once::default() }),
             Self::HungryWorld => Some(WorldFault::Hungry { at_tick: DIES_AT_TICK, bytes: 1 << 30 }),
             Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::HungStart | Self::Turnover => None,
         }
@@ -156,6 +165,9 @@ impl FaultSwitch {
 
 /// Long enough after a world's beginning that its players are in it.
 const DIES_AT_TICK: u32 = 60;
+
+/// Later than that: after the first checkpoint of a world of 20 Hz.
+const PANICS_AT_TICK: u32 = 300;
 
 /// The subsystem that `over-budget` is about, and what it may take in a frame (µs).
 const BALLAST: &str = "faults.ballast";

@@ -1,6 +1,15 @@
 //! Faults of a world: what its last system does in a tick.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    panic::panic_any,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
@@ -31,8 +40,76 @@ pub enum WorldFault {
     Leak { bytes_per_tick: usize },
     /// One tick is the end of the whole process.
     Dies { at_tick: u32, death: Death },
+    /// One tick panics, once: when the world is made again and does that tick again, it does not.
+    Panics { at_tick: u32, how: Panic, once: Once },
     /// One tick takes more and more memory, over some seconds: where a control group has less, the kernel ends the process.
     Hungry { at_tick: u32, bytes: usize },
+}
+
+/// How a world panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Panic {
+    /// An index beyond a list's end.
+    OutOfRange,
+    /// A value that was sure to be there.
+    NotThere,
+    /// Something that is lent already.
+    LentTwice,
+    /// A panic whose payload is no text.
+    WithoutText,
+    /// A value that cannot be dropped.
+    InDrop,
+    /// In a command, when the systems are done with the world.
+    InCommand,
+}
+
+impl Panic {
+    pub const ALL: [Self; 6] =
+        [Self::OutOfRange, Self::NotThere, Self::LentTwice, Self::WithoutText, Self::InDrop, Self::InCommand];
+
+    fn strike(self, tick: u32, commands: &mut Commands) {
+        struct PanicsInDrop;
+
+        impl Drop for PanicsInDrop {
+            fn drop(&mut self) {
+                panic!("a value that cannot be dropped");
+            }
+        }
+
+        let nothing: Vec<u32> = Vec::new();
+        match self {
+            Self::OutOfRange => _ = std::hint::black_box(nothing[tick as usize]),
+            Self::NotThere => _ = nothing.first().expect("there is one"),
+            Self::LentTwice => {
+                let cell = RefCell::new(tick);
+                let _lent = cell.borrow_mut();
+                *cell.borrow_mut() = 0;
+            }
+            Self::WithoutText => panic_any(tick),
+            Self::InDrop => drop(PanicsInDrop),
+            Self::InCommand => commands.queue(|_: &mut World| panic!("a command that cannot be carried out")),
+        }
+    }
+}
+
+/// Something that happens once in a process, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Once(u64);
+
+impl Default for Once {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // A number of its own is all that is asked for.
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Once {
+    /// True for the first who asks.
+    fn is_first(self) -> bool {
+        static DONE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+        DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0)
+    }
 }
 
 /// Puts faults into a world.
@@ -55,6 +132,7 @@ where
     fn build(&self, world: &mut WorldBuilder) {
         let now = Instant::now();
         world.insert_resource(Faults(self.faults.clone())).insert_resource(TickBegan { first: None, this: now });
+        world.transient::<Faults>().transient::<TickBegan>();
         world.add_systems(Update, (note_begin.before(self.first.clone()), inflict.after(self.last.clone())));
     }
 }
@@ -78,8 +156,21 @@ fn note_begin(mut began: ResMut<TickBegan>) {
 }
 
 /// Last system of a tick. What a leak keeps is its own.
-fn inflict(tick: Res<TickInfo>, faults: Res<Faults>, began: Res<TickBegan>, mut kept: Local<Vec<Vec<u8>>>) {
+fn inflict(
+    tick: Res<TickInfo>,
+    faults: Res<Faults>,
+    began: Res<TickBegan>,
+    mut kept: Local<Vec<Vec<u8>>>,
+    mut commands: Commands,
+) {
     for &fault in &faults.0 {
+        if let WorldFault::Panics { at_tick, how, once } = fault
+            && tick.tick == at_tick
+            && once.is_first()
+        {
+            scope!("faults.panics");
+            how.strike(tick.tick, &mut commands);
+        }
         if let WorldFault::Surge { usual_ms, times, phase_s } = fault {
             let lasts_s = began.first.map_or(0, |first| first.elapsed().as_secs());
             let times = if is_surge(lasts_s, phase_s) { times } else { 1 };
@@ -108,7 +199,7 @@ fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<
                 compute_until(Instant::now() + Duration::from_millis(busy_ms));
             }
         }
-        WorldFault::Surge { .. } => {}
+        WorldFault::Surge { .. } | WorldFault::Panics { .. } => {}
         WorldFault::Locked => {
             scope!("faults.ledger.read");
             LEDGER.read();

@@ -4,6 +4,7 @@ use std::{path::Path, rc::Rc, sync::Arc};
 
 use throng::{
     Server,
+    pack::HasSchema,
     settings::{NoSection, Section, Settings, SettingsError},
 };
 use throng_bots::{Behaviour, Joins, Scenario, SwarmSettings};
@@ -13,6 +14,7 @@ use throng_replication::Schema;
 use crate::{
     arguments::{Arguments, Options},
     option::GameOption,
+    saved::{Items, SavedType},
 };
 
 /// Why worlds could not be made. [`throng::server::ServerError`] becomes one with `?`.
@@ -24,8 +26,17 @@ pub type BuildWorlds = Box<dyn FnOnce(&mut Server, &Arguments) -> Result<(), Bui
 /// Makes the behaviour of a swarm's bot with this index, on the thread that drives it.
 pub type MakeBehaviour = Box<dyn Fn(usize) -> Box<dyn Behaviour> + Send + Sync>;
 
-type FindSettings = Box<dyn Fn(Option<&Path>) -> Result<(Settings, BuildWorlds), SettingsError>>;
+type FindSettings = Box<dyn Fn(SettingsFrom<'_>) -> Result<(Settings, BuildWorlds), SettingsError>>;
 type LoadBots = Box<dyn Fn(&Options, Scenario) -> MakeBehaviour>;
+
+/// Where settings are read.
+#[derive(Clone, Copy)]
+enum SettingsFrom<'a> {
+    /// In the file that was named, or the usual one.
+    File(Option<&'a Path>),
+    /// In a text that somebody has kept.
+    Text { name: &'a str, text: &'a str },
+}
 
 /// How many there are of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +58,11 @@ pub struct Game {
     options: Vec<GameOption>,
     scenarios: Vec<Scenario>,
     knows_fault: Option<fn(FaultSwitch) -> bool>,
+    saved_types: Vec<SavedType>,
     schema: Box<dyn Fn() -> Arc<Schema>>,
     find_settings: FindSettings,
     load_bots: Option<LoadBots>,
+    page: Option<&'static str>,
     bots_hz: u32,
     settles_after_s: u32,
 }
@@ -77,8 +90,11 @@ impl Game {
         build: impl Fn(&mut Server, &Arguments, &T) -> Result<(), BuildError> + 'static,
     ) -> Self {
         let build = Rc::new(build);
-        let find_settings = move |named: Option<&Path>| -> Result<(Settings, BuildWorlds), SettingsError> {
-            let (settings, own) = Settings::find::<T>(named)?;
+        let find_settings = move |from: SettingsFrom<'_>| -> Result<(Settings, BuildWorlds), SettingsError> {
+            let (settings, own) = match from {
+                SettingsFrom::File(named) => Settings::find::<T>(named)?,
+                SettingsFrom::Text { name, text } => Settings::parse_for::<T>(name, text)?,
+            };
             let build = build.clone();
             let worlds: BuildWorlds =
                 Box::new(move |server: &mut Server, arguments: &Arguments| build(server, arguments, &own));
@@ -95,9 +111,11 @@ impl Game {
             options: Vec::new(),
             scenarios: vec![usual, Scenario::LOG_IN_AT_ONCE],
             knows_fault: None,
+            saved_types: Vec::new(),
             schema: Box::new(schema),
             find_settings: Box::new(find_settings),
             load_bots: None,
+            page: None,
             bots_hz: SwarmSettings::TICK_HZ,
             settles_after_s: 0,
         }
@@ -172,6 +190,21 @@ impl Game {
         self
     }
 
+    /// Says that values of this type are in its saves, in an envelope, and which items are in one: what the command
+    /// `saves` tells records by, and counts. Types that nothing is said of are told by their numbers, and then items
+    /// cannot be counted.
+    ///
+    /// # Panics
+    /// When the game has said so of a type of this name.
+    #[must_use]
+    pub fn saves<T: HasSchema>(mut self, items: impl Fn(&T, Items<'_>) + 'static) -> Self {
+        let saved = SavedType::of(items);
+        let name = saved.name();
+        assert!(self.saved_types.iter().all(|other| other.name() != name), "{name} is saved twice");
+        self.saved_types.push(saved);
+        self
+    }
+
     /// How its bots play. `load` runs once in a swarm: it loads what all bots share, and returns what makes the behaviour
     /// of the bot with an index, on the thread that drives it. Without bots there is no `demo` and no load run.
     #[must_use]
@@ -185,6 +218,14 @@ impl Game {
             let boxed: MakeBehaviour = Box::new(move |bot| -> Box<dyn Behaviour> { Box::new(make(bot)) });
             boxed
         }));
+        self
+    }
+
+    /// The page by which it is played in a browser, whole: HTML with its script inside, which may import
+    /// `/play/client.js` and `/play/schema.js`.
+    #[must_use]
+    pub fn page(mut self, page: &'static str) -> Self {
+        self.page = Some(page);
         self
     }
 
@@ -247,6 +288,11 @@ impl Game {
         FaultSwitch::all().filter(|&fault| knows.is_some_and(|knows| knows(fault))).collect()
     }
 
+    /// What it said of its saves.
+    pub fn saved_types(&self) -> &[SavedType] {
+        &self.saved_types
+    }
+
     pub fn schema(&self) -> Arc<Schema> {
         (self.schema)()
     }
@@ -254,7 +300,18 @@ impl Game {
     /// The settings of the file that was named, of `throng.toml` in the working folder, or defaults; and what makes the
     /// worlds by them. All mistakes of the file are in the error.
     pub fn find_settings(&self, named: Option<&Path>) -> Result<(Settings, BuildWorlds), SettingsError> {
-        (self.find_settings)(named)
+        (self.find_settings)(SettingsFrom::File(named))
+    }
+
+    /// The same from a text that somebody has kept, such as a recording; `name` is what mistakes say of it. Paths in it are
+    /// as they stand there.
+    pub fn settings_of(&self, name: &str, text: &str) -> Result<(Settings, BuildWorlds), SettingsError> {
+        (self.find_settings)(SettingsFrom::Text { name, text })
+    }
+
+    /// See [`page`](Self::page).
+    pub fn play_page(&self) -> Option<&'static str> {
+        self.page
     }
 
     /// How often each of its bots thinks and sends an input.

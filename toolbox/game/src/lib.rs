@@ -91,7 +91,9 @@
 mod arguments;
 mod game;
 mod option;
+mod saved;
 
 pub use arguments::{Arguments, Options};
 pub use game::{BuildError, BuildWorlds, Game, MakeBehaviour, Size};
 pub use option::GameOption;
+pub use saved::{Items, Judged, SavedType};

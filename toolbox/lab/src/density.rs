@@ -47,6 +47,7 @@ mod point;
 mod ports;
 mod report;
 mod search;
+mod ticks_behind;
 mod watch;
 mod watchdog;
 mod window;

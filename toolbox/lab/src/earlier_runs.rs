@@ -13,9 +13,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::Value;
+use throng_history::Machine;
 
 use crate::load_report::LoadReport;
-use crate::machine::Machine;
 
 /// Runs that are held against each other, this one among them.
 pub(crate) const RUNS_MAX: usize = 50;
@@ -65,17 +65,21 @@ impl RunFigures {
         (self.workers > 0 && self.ticks > 0).then(|| self.workers as f64 * self.seconds * 1e6 / self.ticks as f64)
     }
 
-    fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         !self.interrupted && self.not_filled.is_none() && self.ended_early.is_none()
     }
 
     /// Whether the two can be held against each other.
-    fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.has_load_of(other) && self.machine.is_like(&other.machine)
+    }
+
+    /// Whether both were of the same game, played alike, by as many.
+    pub(crate) fn has_load_of(&self, other: &Self) -> bool {
         let load = |run: &Self| (run.game.clone(), run.scenario.clone(), run.npcs);
-        let host = |run: &Self| (run.machine.cpu.clone(), run.machine.cores);
         let (players, others) = (self.players_connected as f64, other.players_connected as f64);
         let have_as_many = (players - others).abs() <= PLAYERS_DIFFER_MAX * players.max(others);
-        load(self) == load(other) && host(self) == host(other) && have_as_many
+        load(self) == load(other) && have_as_many
     }
 }
 
@@ -96,7 +100,7 @@ pub(crate) fn beside(folder: &Path, own: RunFigures) -> Vec<RunFigures> {
     runs
 }
 
-fn read(path: &Path) -> Option<RunFigures> {
+pub(crate) fn read(path: &Path) -> Option<RunFigures> {
     let about = std::fs::metadata(path).ok().filter(|about| about.is_file() && about.len() <= REPORT_BYTES_MAX)?;
     let mut run: RunFigures = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
     if run.written_unix_s == 0 {
@@ -105,7 +109,7 @@ fn read(path: &Path) -> Option<RunFigures> {
     Some(run)
 }
 
-fn unix_s(at: SystemTime) -> u64 {
+pub(crate) fn unix_s(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

@@ -14,6 +14,7 @@ mod report;
 use std::io;
 use std::path::PathBuf;
 
+use throng_history::Machine;
 use throng_platform::accounts::{AccountReader, Rates};
 use throng_platform::cores;
 use throng_platform::signals::StopFlag;
@@ -52,6 +53,7 @@ pub fn measure(plan: &HostPlan, stop: &StopFlag, mut each: impl FnMut(&LoadFigur
     let mut report = HostReport {
         seconds_per_load: plan.seconds,
         cores_allowed: usable.affinity,
+        machine: Machine::here(),
         missing: reader.read().missing(),
         ..HostReport::default()
     };

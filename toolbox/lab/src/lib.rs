@@ -13,19 +13,24 @@
 //! ```
 //!
 //! How many instances of any program a host holds is tried by [`density`]; where a running process spends its time, by
-//! [`wallclock`]; what a host makes of loads that are known, by [`host`]. What the README shows of reports and benches is drawn by [`pictures`].
+//! [`wallclock`]; what a host makes of loads that are known, by [`host`]. Runs are kept, and held against those of other commits, by
+//! [`history`]; one run against another is [`against`]. What the README shows of reports and benches is drawn by [`pictures`].
 //!
 //! For tests there is [`relay`]: a bad network with a seed, to be put between a server and its clients.
 
+pub mod against;
 pub mod bars;
 pub mod density;
+pub mod history;
 pub mod host;
 pub mod load;
 pub mod load_packets;
 pub mod load_report;
 pub mod pictures;
+pub mod preflight;
 pub mod relay;
 pub mod report;
+pub mod saves_cost;
 pub mod seconds;
 pub mod settling;
 pub mod wallclock;
@@ -35,8 +40,9 @@ mod charts;
 mod child;
 mod document;
 mod earlier_runs;
+mod history_page;
 mod left_behind;
 mod listened;
-mod machine;
 mod missed_ticks;
 mod page;
+mod saves_page;

@@ -99,6 +99,11 @@ impl LoadPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     StartingServer,
+    /// The server can be used: where it can be watched, and where a person plays in a browser, if anywhere.
+    ServerReady {
+        admin_address: Option<String>,
+        play_url: Option<String>,
+    },
     Joining {
         players: u64,
         of: u32,
@@ -161,6 +166,8 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
     let started_at = SystemTime::now();
     let mut server = start("serve", [&plan.serve_arguments[..], &status_json()].concat())?;
     let address = server.wait_ready(stop)?;
+    let told = |key: &str| server.ready.get(key).and_then(Value::as_str).map(str::to_owned);
+    progress(Progress::ServerReady { admin_address: told("admin_address"), play_url: told("play_url") });
     // Bots are players from elsewhere: a worker of the server that wakes must not wait until one's turn is over.
     let joining = ["--connect", &address, "--players", &plan.players.to_string(), "--low-priority"].map(str::to_owned);
     let bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat())?;

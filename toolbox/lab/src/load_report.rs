@@ -12,10 +12,11 @@ use throng_crash::deaths::DeathGroup;
 
 use crate::bars::Bar;
 use crate::load_packets::{PacketRow, rows_of_all_worlds};
+use crate::saves_cost::SavesCost;
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 49] = [
+pub const PROMISED_KEYS: [&str; 50] = [
     "passed",
     "version",
     "commit",
@@ -65,6 +66,7 @@ pub const PROMISED_KEYS: [&str; 49] = [
     "capture_files",
     "interrupted",
     "deaths",
+    "saves",
 ];
 
 /// How much of a core worlds may take that are to hold their tick: the rest is for what comes and goes.
@@ -257,6 +259,8 @@ pub struct LoadReport {
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,
+    /// What it cost to keep players and worlds; none if nothing is saved.
+    pub saves: Option<SavesCost>,
     /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's
     /// figures are of its whole life.
     pub not_filled: Option<NotFilled>,
@@ -321,6 +325,7 @@ impl LoadReport {
             all.entry("npcs").or_insert(npcs);
         }
         let packets = all.remove("packets");
+        let counters = all.get("counters").and_then(Value::as_object).cloned().unwrap_or_default();
         let mut all = Value::Object(all);
         drop_nulls(&mut all);
         let mut report: Self = serde_json::from_value(all)?;
@@ -332,6 +337,7 @@ impl LoadReport {
             },
         )?;
         report.worlds_per_core = report.count_worlds_per_core();
+        report.saves = SavesCost::of(&counters, report.server_cpu_cores * report.seconds);
         report.bots = bots;
         Ok(report)
     }

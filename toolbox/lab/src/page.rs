@@ -5,6 +5,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
+use throng_history::Machine;
 
 use crate::accounts_page::accounts;
 use crate::bars::Requirement;
@@ -12,7 +13,7 @@ use crate::charts::Chart;
 use crate::document::{Heading, document};
 use crate::load::LoadRun;
 use crate::load_report::LoadReport;
-use crate::machine::Machine;
+use crate::saves_page::saves;
 
 pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build: &[Chart]) -> String {
     let heading = Heading {
@@ -29,6 +30,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build:
         (tick_time(run))
         (beside_earlier_runs(by_build))
         (packets(run))
+        (saves(run))
         (accounts(run))
         (left_behind(run))
         (figures(run))
@@ -361,6 +363,17 @@ fn surroundings(run: &LoadRun, machine: &Machine) -> Markup {
 pub(crate) fn machine_rows(machine: &Machine) -> Markup {
     html! {
         tr { th { "Processor" } td { (or_unknown(&machine.cpu)) ", " (machine.cores) " usable cores" } }
+        tr { th { "Virtualisation" } td { (or_unknown(&machine.virtualisation)) } }
+        tr { th { "Clock source" } td { (or_unknown(&machine.clock_source)) } }
+        @if machine.calibration.integer_ns > 0.0 {
+            tr {
+                th { "Calibration" }
+                td {
+                    (number(machine.calibration.integer_ns)) " ns a step of integers, "
+                    (number(machine.calibration.memory_ns)) " ns a wait for memory"
+                }
+            }
+        }
         tr { th { "Memory" } td { (grouped(machine.memory_mb as f64)) " MB" } }
         tr { th { "Kernel" } td { (or_unknown(&machine.kernel)) } }
     }

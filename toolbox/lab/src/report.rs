@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use throng_history::Machine;
 
 use crate::charts::{self, ChartError};
 use crate::earlier_runs::{self, RunFigures};
 use crate::load::LoadRun;
-use crate::machine::Machine;
 use crate::page;
 
 /// Where the report is.
@@ -57,6 +57,7 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
     let machine = Machine::here();
     let files = ReportFiles::within(folder);
     run.report.report = Some(files.html.display().to_string());
+    run.report.more.insert("machine".to_owned(), serde_json::to_value(&machine)?);
 
     // Before this run's report takes the place of one that is compared.
     let runs = earlier_runs::beside(folder, RunFigures::of(&run.report, &machine)?);
@@ -66,7 +67,6 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
     if let Some(object) = object.as_object_mut() {
         object.insert("command".to_owned(), run.command.clone().into());
         object.insert("written_unix_s".to_owned(), written_unix_s.into());
-        object.insert("machine".to_owned(), serde_json::to_value(&machine)?);
         object.insert("window".to_owned(), json!({"begin": run.window.start, "end": run.window.end}));
         object.insert("by_second".to_owned(), serde_json::to_value(&run.seconds)?);
     }

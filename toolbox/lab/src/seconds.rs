@@ -31,6 +31,8 @@ pub struct Second {
     pub packets_out: u64,
     pub cpu_cores: f64,
     pub rss_mb: f64,
+    /// What should be saved was in memory alone.
+    pub saves_are_away: bool,
 }
 
 impl Second {

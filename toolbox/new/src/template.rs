@@ -8,7 +8,7 @@ const NAME: &str = "meadow";
 const MANIFEST: &str = include_str!("manifest.toml");
 
 /// Those of `games/meadow`, by their paths in it. Its own tests are about the toolbox, and stay.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     (".containerignore", include_str!("../../../games/meadow/.containerignore")),
     (".gitignore", include_str!("../../../games/meadow/.gitignore")),
     ("Containerfile", include_str!("../../../games/meadow/Containerfile")),
@@ -17,6 +17,7 @@ const FILES: [(&str, &str); 14] = [
     ("src/bot.rs", include_str!("../../../games/meadow/src/bot.rs")),
     ("src/flowers.rs", include_str!("../../../games/meadow/src/flowers.rs")),
     ("src/main.rs", include_str!("../../../games/meadow/src/main.rs")),
+    ("src/page.html", include_str!("../../../games/meadow/src/page.html")),
     ("src/players.rs", include_str!("../../../games/meadow/src/players.rs")),
     ("src/protocol.rs", include_str!("../../../games/meadow/src/protocol.rs")),
     ("src/sheep.rs", include_str!("../../../games/meadow/src/sheep.rs")),

@@ -16,6 +16,7 @@
 //! | `player` | one client with its behaviour |
 //! | `replay` | a server alone, fed with what another one received |
 //! | `tap` | what the server sends, opened where it leaves |
+//! | `workload` | what every subsystem takes of the real clock, step by step, for who compares two builds |
 //! | `virtual_server` | what both share: a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
 //! | `fingerprint` | one line for all that a run did, to compare two builds by |
@@ -73,6 +74,7 @@ mod simulation;
 mod tap;
 mod totals;
 mod virtual_server;
+pub mod workload;
 
 pub use fingerprint::Fingerprint;
 pub use history::{Difference, first_difference};

@@ -7,7 +7,6 @@ use std::sync::{
 };
 
 use bevy_ecs::prelude::*;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{
     Server,
     directory::OneWorld,
@@ -16,10 +15,8 @@ use throng::{
     prelude::*,
     server::ServerControl,
 };
-use throng_bots::{Behaviour, BehaviourCounters};
-use throng_client::Client;
+use throng_bots::habits::Repeats;
 use throng_pack::Pack;
-use throng_platform::time::Nanos;
 use throng_replication::{Replicate, ecs::Replicated};
 use throng_simulator::{Simulation, SimulationSettings};
 
@@ -67,18 +64,6 @@ fn enter(arrivals: Res<Arrivals>, damp: Res<Damp>, mut outbox: ResMut<Outbox>, m
     }
 }
 
-struct Quiet;
-
-impl Behaviour for Quiet {
-    fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
-        let _ = client.send_input(now, &Step);
-    }
-
-    fn counters(&self) -> BehaviourCounters {
-        BehaviourCounters::new()
-    }
-}
-
 struct House {
     simulation: Simulation,
     control: ServerControl,
@@ -110,7 +95,7 @@ impl House {
             Ok(cellar)
         })
         .unwrap();
-        (0..2).for_each(|_| _ = simulation.join(Box::new(Quiet)));
+        (0..2).for_each(|_| _ = simulation.join(Box::new(Repeats(Step))));
         simulation.run_for(3.0);
         let control = simulation.server_mut().control();
         Self { simulation, control, cellar, is_damp }
@@ -145,7 +130,7 @@ impl House {
     /// One more player wants in: whether it is there after a while.
     fn lets_in(&mut self) -> bool {
         let before = self.simulation.totals().playing;
-        self.simulation.join(Box::new(Quiet));
+        self.simulation.join(Box::new(Repeats(Step)));
         self.simulation.run_for(2.0);
         self.simulation.totals().playing > before
     }

@@ -7,12 +7,9 @@ use std::{
 };
 
 use bevy_ecs::prelude::*;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{Server, lifecycle::NewWorld, prelude::*};
-use throng_bots::{Behaviour, BehaviourCounters};
-use throng_client::Client;
+use throng_bots::habits::Repeats;
 use throng_pack::Pack;
-use throng_platform::time::Nanos;
 use throng_simulator::{Simulation, SimulationSettings};
 
 const HZ: u16 = 64;
@@ -137,18 +134,6 @@ fn strike(tick: Res<TickInfo>, curses: Res<Curses>, seed: Res<Seed>) {
     curses.strike(seed.0, tick.tick);
 }
 
-struct Walker;
-
-impl Behaviour for Walker {
-    fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
-        let _ = client.send_input(now, &Step);
-    }
-
-    fn counters(&self) -> BehaviourCounters {
-        BehaviourCounters::new()
-    }
-}
-
 struct House {
     simulation: Simulation,
     /// By seed.
@@ -166,7 +151,7 @@ impl House {
             (0..theatres as u64).map(|seed| server.create_world_as(NewWorld::new(kind, seed))).collect()
         })
         .expect("theatres");
-        (0..players).for_each(|_| _ = simulation.join(Box::new(Walker)));
+        (0..players).for_each(|_| _ = simulation.join(Box::new(Repeats(Step))));
         Self { simulation, worlds }
     }
 
@@ -266,7 +251,7 @@ fn who_comes_in_the_tick_that_fails_comes_again() {
     let mut house = House::new(1, 2, &curses);
     house.simulation.run_for(3.0);
     curses.add(0, ARRIVAL, 0, 1);
-    house.simulation.join(Box::new(Walker));
+    house.simulation.join(Box::new(Repeats(Step)));
     house.simulation.run_for(3.0);
     assert_eq!(house.count("server.worlds_reloaded"), 1);
     house.check_players(3);

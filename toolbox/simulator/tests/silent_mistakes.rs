@@ -181,7 +181,8 @@ fn a_client_that_is_sent_nowhere_is_told_and_logged() {
         assert!(player.client().world().is_some_and(|world| world.has_returned), "it knows that it is back");
     }
     assert_eq!(simulation.server_mut().count_of("server.travels_refused"), PLAYERS);
-    let told = log.check("sent to a world that is no more", &["kind=\"pier\"", "world=0", "client=", "to=77"]);
+    let names = ["kind=\"pier\"", "world=0", "client=", "to=77", "why=\"that world is no more\""];
+    let told = log.check("sent to another world, and is back where it was", &names);
     assert_eq!(told, PLAYERS);
 }
 

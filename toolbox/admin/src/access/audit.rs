@@ -13,10 +13,12 @@
 //! Runs on the admin thread.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use throng_profiler::{log_category, log_every, log_warn};
 
+use super::changes::Changes;
 use super::gate::Refusal;
 
 log_category!(AUDIT = "admin.audit");
@@ -26,17 +28,19 @@ const WHAT_CHARACTERS_MAX: usize = 200;
 /// As many hexadecimal digits on end are half a key or more, and no number.
 const DIGITS_OF_KEY: usize = 32;
 
-/// A request that changes something, until its outcome is known; its line is written when this is dropped.
+/// A request that changes something, until its outcome is known; its line is written, and kept among the last changes,
+/// when this is dropped.
 pub(crate) struct Audited {
     who: String,
     from: SocketAddr,
     what: String,
     outcome: Option<StatusCode>,
+    changes: Arc<Changes>,
 }
 
 impl Audited {
-    pub(crate) fn begin(who: &str, from: SocketAddr, what: &str) -> Self {
-        Self { who: who.to_owned(), from, what: shown(what), outcome: None }
+    pub(crate) fn begin(who: &str, from: SocketAddr, what: &str, changes: &Arc<Changes>) -> Self {
+        Self { who: who.to_owned(), from, what: shown(what), outcome: None, changes: changes.clone() }
     }
 
     pub(crate) fn end(mut self, outcome: StatusCode) {
@@ -51,6 +55,7 @@ impl Drop for Audited {
             None => "the asker left before the answer".to_owned(),
         };
         let (who, from, what) = (&self.who, self.from, &self.what);
+        self.changes.add(who, from, what, &outcome);
         log_every!(AUDIT, %who, %from, ?what, ?outcome, "a request that changes something");
     }
 }

@@ -9,13 +9,13 @@
 //!
 //! Runs on the admin thread.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Method, StatusCode};
+use throng::metrics::LabelledCounters;
 use throng_platform::clock::Clock;
 use throng_platform::time::Nanos;
 
@@ -31,14 +31,24 @@ use throng::console::Role;
 pub(crate) fn needs(method: &Method, path: &str) -> Option<Role> {
     match path {
         HEALTH => None,
+        // A browser asks for them before it can show a key; what they show they ask for with one.
+        CONSOLE_PAGE | VIEWER_PAGE if method.is_safe() => None,
         CONSOLE => Some(Role::Observe),
         _ if method.is_safe() => Some(Role::Observe),
         _ => Some(Role::Operate),
     }
 }
 
+/// What links of dashboards lead to.
+fn is_of_captures(path: &str) -> bool {
+    path.strip_prefix(CAPTURES).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub(crate) const CAPTURES: &str = "/captures";
 pub(crate) const HEALTH: &str = "/health";
 pub(crate) const CONSOLE: &str = "/console";
+pub(crate) const CONSOLE_PAGE: &str = "/";
+pub(crate) const VIEWER_PAGE: &str = "/viewer";
 
 /// Judges every request to one port.
 pub(crate) struct Gate {
@@ -130,7 +140,8 @@ impl Gate {
         path: &str,
         headers: &HeaderMap,
     ) -> Result<Caller, Refusal> {
-        self.names.refuse(headers).map_err(|text| self.refuse(Cause::Origin, None, text))?;
+        let may_be_linked = method.is_safe() && is_of_captures(path);
+        self.names.refuse(headers, may_be_linked).map_err(|text| self.refuse(Cause::Origin, None, text))?;
         let Some(role) = needs(method, path) else {
             return Ok(Caller { who: None, may: None });
         };
@@ -186,9 +197,22 @@ impl Gate {
         self.counts.operated.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was refused and let through, in the OpenMetrics format.
-    pub(crate) fn metrics_text(&self) -> String {
-        self.counts.to_string()
+    /// What was refused and let through.
+    pub(crate) fn counters(&self) -> Vec<LabelledCounters> {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counts { refused, operated } = &self.counts;
+        let by_cause = |cause: Cause| (vec![cause.name().to_owned()], count(&refused[cause as usize]));
+        let [(refused_name, refused_help), (operated_name, operated_help)] = FAMILIES;
+        let rows = Cause::ALL.map(by_cause).to_vec();
+        vec![
+            LabelledCounters { name: refused_name, help: refused_help, keys: &["cause"], rows },
+            LabelledCounters {
+                name: operated_name,
+                help: operated_help,
+                keys: &[],
+                rows: vec![(Vec::new(), count(operated))],
+            },
+        ]
     }
 
     fn refuse(&self, cause: Cause, who: Option<String>, text: String) -> Refusal {
@@ -217,23 +241,10 @@ fn bearer(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(key)
 }
 
-impl fmt::Display for Counts {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [refused, operated] = FAMILIES;
-        writeln!(out, "# HELP {} {}\n# TYPE {} counter", refused.0, refused.1, refused.0)?;
-        for cause in Cause::ALL {
-            let count = self.refused[cause as usize].load(Ordering::Relaxed);
-            writeln!(out, "{}_total{{cause=\"{}\"}} {count}", refused.0, cause.name())?;
-        }
-        writeln!(out, "# HELP {} {}\n# TYPE {} counter", operated.0, operated.1, operated.0)?;
-        writeln!(out, "{}_total {}", operated.0, self.operated.load(Ordering::Relaxed))
-    }
-}
-
-/// Name and help, as `docs/metrics.md` has them.
+/// Dotted name and help, as `docs/metrics.md` has them.
 pub(crate) const FAMILIES: [(&str, &str); 2] = [
-    ("throng_admin_refused", "Requests to the admin port that were refused."),
-    ("throng_admin_operated", "Requests to the admin port that change something and were let through."),
+    ("admin.refused", "Requests to the admin port that were refused."),
+    ("admin.operated", "Requests to the admin port that change something and were let through."),
 ];
 
 #[cfg(test)]

@@ -114,18 +114,28 @@ mod tests {
         let health = Admitted { needs: None, may: None };
         check("GET /health", "", "", health, health);
         check("GET /health", "wrong", "", health, health);
+        check("GET /", "", "", health, health);
+        check("GET /viewer", "wrong", "", health, health);
         check("GET /metrics", "", "", Admitted { needs: observe, may: observe }, Refused(401));
         let (by_watcher, by_operator) =
             (Admitted { needs: observe, may: observe }, Admitted { needs: observe, may: operate });
         check("GET /metrics", OBSERVE_KEY, "", by_watcher, by_watcher);
         check("GET /metrics", "wrong", "", Refused(401), Refused(401));
+        for stream in
+            ["GET /api/watch", "GET /api/captures", "GET /api/captures/scope/a/1.capture", "GET /api/stories/a"]
+        {
+            check(stream, "", "", by_watcher, Refused(401));
+            check(stream, "wrong", "", Refused(401), Refused(401));
+        }
         check("GET /later/page", OPERATE_KEY, "", by_operator, by_operator);
         check("GET /later/page", "", "", by_watcher, Refused(401));
         check("POST /console", "", "packets", by_watcher, Refused(401));
         check("POST /console", "", "nonsense", by_watcher, Refused(401));
         check("POST /console", OBSERVE_KEY, "rules.reload", Refused(403), Refused(403));
         let operated = Admitted { needs: operate, may: operate };
-        for (head, body) in [("POST /console", " rules.reload --json"), ("POST /capture", ""), ("DELETE /later", "")] {
+        for (head, body) in
+            [("POST /console", " rules.reload --json"), ("POST /capture", ""), ("DELETE /later", ""), ("POST /", "")]
+        {
             check(head, "", body, Refused(401), Refused(401));
             check(head, OBSERVE_KEY, body, Refused(403), Refused(403));
             check(head, OPERATE_KEY, body, operated, operated);

@@ -33,8 +33,9 @@ impl Console {
     #[must_use]
     pub fn with_server(self, server: &Server) -> Self {
         let control = server.control();
-        let console = self.with_worlds(control.clone()).with_players(control.clone());
-        let console = console.with_saves(control.clone()).with_tunables(control.clone());
+        let console = self.with_worlds(control.clone()).with_world_show(control.clone());
+        let console = console.with_players(control.clone()).with_budgets(&control);
+        let console = console.with_saves(control.clone()).with_tunables(control.clone()).with_recordings(&control);
         server.hosted_commands().iter().fold(console, |console, hosted| console.with_hosted(control.clone(), hosted))
     }
 
@@ -65,6 +66,13 @@ impl Console {
             (),
             "saves all worlds and players, and answers when they are on disk",
             move |call, ()| match control.save_now().wait(SAVED_WITHIN) {
+                Some(Ok(saved)) if !saved.worlds_missing.is_empty() => {
+                    let worlds: Vec<String> = saved.worlds_missing.iter().map(u32::to_string).collect();
+                    Err(format!(
+                        "all is on disk but these worlds, which hang or did not answer in time: {}; they are as at the save before",
+                        worlds.join(", ")
+                    ))
+                }
                 Some(Ok(saved)) => {
                     let mut table =
                         TextTable::new([Column::text("saved", "saved"), Column::integer("commits", "commits")]);
@@ -188,10 +196,11 @@ fn world_list(call: &Call<'_>, control: &ServerControl) -> Outcome {
 
 /// What a world is at, in a word or two.
 fn state_of(row: &WorldRow) -> Cow<'static, str> {
-    match (row.is_dormant, row.time_percent) {
-        (true, _) => "dormant".into(),
-        (false, 100) => "awake".into(),
-        (false, percent) => format!("slowed to {percent} %").into(),
+    match (row.hangs_for(), row.is_dormant, row.time_percent) {
+        (Some(since), ..) => format!("hangs for {:.1} s", since.as_secs_f64()).into(),
+        (_, true, _) => "dormant".into(),
+        (_, _, 100) => "awake".into(),
+        (_, _, percent) => format!("slowed to {percent} %").into(),
     }
 }
 

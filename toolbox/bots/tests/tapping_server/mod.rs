@@ -163,6 +163,7 @@ impl Server {
             world: 1,
             own_entity: None,
             has_returned: false,
+            is_reactive: false,
             name: "tapping",
         };
         let mut message = [0; control::ENTER_WORLD_BYTES_MAX];

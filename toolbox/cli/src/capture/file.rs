@@ -48,3 +48,8 @@ pub fn read(path: &Path, MemoryArguments { memory_mb }: &MemoryArguments) -> Res
 pub fn summary(path: &Path) -> Result<Summary, String> {
     File::open(path).and_then(format::read_summary).map_err(|error| format!("{}: {error}", path.display()))
 }
+
+/// Whether both paths lead to one file that is there.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
+}

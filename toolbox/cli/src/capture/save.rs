@@ -52,6 +52,6 @@ pub fn run(arguments: &SaveArguments) -> CommandResult {
         Some(Answer { error: Some(error), .. }) => {
             Err(format!("{server} did not save: {}", printable_text(&error)).into())
         }
-        _ => Err(admin_port::strange_answer(server, status, "capture").into()),
+        _ => Err(admin_port::strange_answer(server, status, "POST /capture").into()),
     }
 }

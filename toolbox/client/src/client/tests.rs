@@ -1,4 +1,5 @@
 //! A client against the server's half of the network, in memory: the real handshake, connection and replication.
+//! Long because each is the same client and server, and one more thing that goes between them.
 
 mod replicated;
 
@@ -188,8 +189,16 @@ impl Stage {
     }
 }
 
-const HIDEOUT: EnterWorld<'static> =
-    EnterWorld { epoch: 0, tick_hz: 20, tick: 500, world: 1, own_entity: None, has_returned: false, name: "hideout" };
+const HIDEOUT: EnterWorld<'static> = EnterWorld {
+    epoch: 0,
+    tick_hz: 20,
+    tick: 500,
+    world: 1,
+    own_entity: None,
+    has_returned: false,
+    is_reactive: false,
+    name: "hideout",
+};
 
 fn nothing_replicated() -> Arc<Schema> {
     SchemaBuilder::new().build()

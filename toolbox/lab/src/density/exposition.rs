@@ -162,6 +162,12 @@ impl Reading {
     }
 }
 
+/// All samples of a name added up; `None` if the page has none.
+pub(crate) fn sum_of(page: &str, name: &str) -> Option<f64> {
+    let values = page.lines().filter_map(sample).filter(|sample| sample.name == name).map(|sample| sample.value);
+    values.reduce(|one, other| one + other)
+}
+
 struct Sample<'a> {
     name: &'a str,
     labels: Labels,

@@ -1,12 +1,12 @@
 //! A density run as one page: how many hold, the curves, and every point.
 
 use maud::{Markup, html};
+use throng_history::Machine;
 
 use super::forecast::Form;
 use super::report::{Curve, DensityReport};
 use crate::charts::Chart;
 use crate::document::{Heading, document};
-use crate::machine::Machine;
 use crate::page::{chart, grouped, machine_rows, number, verdict};
 
 pub(crate) fn page(report: &DensityReport, machine: &Machine, charts: &[Chart]) -> String {
@@ -70,7 +70,7 @@ fn points(curve: &Curve) -> Markup {
             table {
                 tr {
                     th.n { (name) } th.n { "Frame, ms" } th.n { "Mean" } th.n { "p50" } th.n { "p99" } th.n { "Worst mean" }
-                    th.n { "Frames/s" } th.n { "Least" } th.n { "Cores" } th.n { "MB" } th.n { "Instr./cycle" } th.n { "Misses/1,000" } th {}
+                    th.n { "Frames/s" } th.n { "Least" } th.n { "Behind, %" } th.n { "Cores" } th.n { "MB" } th.n { "Instr./cycle" } th.n { "Misses/1,000" } th {}
                 }
                 @for point in &curve.points {
                     @let verdict = verdict(point.holds);
@@ -83,6 +83,7 @@ fn points(curve: &Curve) -> Markup {
                         td.n { (number(point.frame_ms_mean_worst)) }
                         td.n { (maybe(point.frames_per_s)) }
                         td.n { (maybe(point.frames_per_s_least)) }
+                        td.n { (maybe(point.ticks_behind_share.map(|share| 100.0 * share))) }
                         td.n { (number(point.cores_busy)) }
                         td.n { (number(point.rss_mb)) }
                         td.n { (maybe(point.instructions_per_cycle)) }

@@ -61,6 +61,8 @@ pub(crate) struct WindowReading {
     pub frames_per_s_least: Option<f64>,
     /// The sum of all.
     pub frames_per_s_all: Option<f64>,
+    /// Of the instance with the largest; `None` where none tells.
+    pub ticks_behind_share: Option<f64>,
     pub cores_busy: f64,
     pub rss_mb: f64,
     /// Of these seconds, which are the same for all; each one's frames are of a window of its own, a little longer.
@@ -107,6 +109,9 @@ pub struct Point {
     /// where frames are not counted.
     pub frames_per_s: Option<f64>,
     pub frames_per_s_least: Option<f64>,
+    /// Share of the ticks of the instance with the largest share that were missed, or run in slow motion for overload; null
+    /// of servers that do not tell.
+    pub ticks_behind_share: Option<f64>,
     /// Cores that all instances together kept busy, and what share that is of those that they may use.
     pub cores_busy: f64,
     pub load_share: f64,
@@ -117,7 +122,7 @@ pub struct Point {
     pub instructions_per_frame: Option<f64>,
     pub cache_misses_per_frame: Option<f64>,
     pub cache_misses_per_1000_instructions: Option<f64>,
-    /// Frame time and rate both held.
+    /// Frame time and rate both held, and ticks were run at their time.
     pub holds: bool,
 }
 
@@ -138,6 +143,8 @@ impl Point {
         let keeps_rate = [seen.frames_per_s_least, seen.frames_per_s].iter().all(|measured| {
             measured.zip(bar.frames_per_s).is_none_or(|(measured, wanted)| measured >= RATE_SHARE_MIN * wanted)
         });
+        // One that slows its worlds' time runs as many frames as it likes, and short ones.
+        let keeps_time = seen.ticks_behind_share.is_none_or(|share| share <= 1.0 - RATE_SHARE_MIN);
         let counted = seen.hardware.filter(|counts| counts.cycles > 0 && counts.instructions > 0);
         let of_counts = |figure: &dyn Fn(&HardwareCounts) -> f64| counted.as_ref().map(figure);
         // A rate through a rate: frames and counts are of different windows.
@@ -155,6 +162,7 @@ impl Point {
             frame_ms_mean_worst: seen.worst_mean_ms,
             frames_per_s: seen.frames_per_s,
             frames_per_s_least: seen.frames_per_s_least,
+            ticks_behind_share: seen.ticks_behind_share,
             cores_busy: seen.cores_busy,
             load_share: seen.cores_busy / cores,
             rss_mb: seen.rss_mb,
@@ -164,7 +172,7 @@ impl Point {
             cache_misses_per_1000_instructions: of_counts(&|counts| {
                 1e3 * counts.cache_misses as f64 / counts.instructions as f64
             }),
-            holds: frame_ms <= bar.budget_ms && keeps_rate,
+            holds: frame_ms <= bar.budget_ms && keeps_rate && keeps_time,
         })
     }
 }
@@ -203,6 +211,9 @@ mod tests {
         assert!(!point(&read_late, Statistic::P50, bar).holds, "half of them leave frames out");
         assert!(!point(&one_hangs, Statistic::P50, bar).holds, "the others are as fast as ever");
         assert!(point(&seen(&times, None), Statistic::P50, bar).holds, "nobody counts them");
+        let behind = |share| WindowReading { ticks_behind_share: share, ..seen(&times, Some(100.0)) };
+        assert!(point(&behind(Some(0.009)), Statistic::P50, bar).holds);
+        assert!(!point(&behind(Some(0.011)), Statistic::P50, bar).holds, "it slows time, and its frames are short");
         assert!((point(&seen(&times, None), Statistic::Mean, bar).load_share - 0.25).abs() < 1e-12);
     }
 

@@ -4,14 +4,13 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::json;
+use throng_history::Machine;
 
 use super::DensityPlan;
 use super::forecast::{Forecast, Form};
 use super::page;
 use super::point::{Point, Statistic};
 use crate::charts;
-use crate::machine::Machine;
 use crate::page::{grouped, number};
 use crate::report::{ReportError, ReportFiles};
 
@@ -97,6 +96,8 @@ pub struct DensityReport {
     /// Instances first; then worlds in one process, if they were wanted. A curve without points is left out.
     pub curves: Vec<Curve>,
     pub command: String,
+    /// Known once it is written.
+    pub machine: Option<Machine>,
     /// Where the page is, once it is written.
     pub report: Option<String>,
 }
@@ -116,6 +117,7 @@ impl DensityReport {
             hardware_counts_missing: None,
             curves: Vec::new(),
             command: plan.command_line.clone(),
+            machine: None,
             report: None,
         }
     }
@@ -141,16 +143,15 @@ pub fn write(report: &mut DensityReport, folder: &Path) -> Result<ReportFiles, R
     let files = ReportFiles::within(folder);
     report.report = Some(files.html.display().to_string());
     let html = page::page(report, &machine, &charts::density::draw(report)?);
-    let mut object = serde_json::to_value(&*report)?;
-    if let Some(object) = object.as_object_mut() {
-        object.insert("machine".to_owned(), json!(machine));
-    }
-    files.write(folder, &object, &html)?;
+    report.machine = Some(machine);
+    files.write(folder, &serde_json::to_value(&*report)?, &html)?;
     Ok(files)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::density::forecast::{self, Host, Measured};
 
@@ -165,6 +166,7 @@ pub(crate) mod tests {
             frame_ms_mean_worst: 1.5,
             frames_per_s: Some(128.0),
             frames_per_s_least: Some(127.5),
+            ticks_behind_share: Some(0.001),
             cores_busy: 0.15 * f64::from(instances),
             load_share: 0.075 * f64::from(instances),
             rss_mb: 20.0 * f64::from(instances),
@@ -208,6 +210,7 @@ pub(crate) mod tests {
             hardware_counts_missing: None,
             curves: vec![curve(Form::Processes, 8), curve(Form::Worlds, 11)],
             command: "throng density --max 12 -- serve <{port}>".to_owned(),
+            machine: None,
             report: None,
         }
     }

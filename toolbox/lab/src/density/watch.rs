@@ -11,6 +11,7 @@ use super::exposition::{FrameMetric, Reading};
 use super::frame_times::FrameTimes;
 use super::http::{self, HttpError};
 use super::log_pattern::LogPattern;
+use super::ticks_behind::TicksBehind;
 
 /// Where frame times come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +42,7 @@ pub(crate) enum Watch {
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     reading: Reading,
+    ticks: Option<TicksBehind>,
     /// It became so between these two; as long as it has not changed, it was so when it was looked at last.
     earliest: Instant,
     latest: Instant,
@@ -65,6 +67,8 @@ pub(crate) struct FrameReading {
     pub seconds_min: f64,
     /// Every frame was counted, so that there is a rate. Not so of a gauge.
     pub is_counted: bool,
+    /// What a server of ours says of its ticks.
+    pub ticks: Option<TicksBehind>,
 }
 
 impl FrameReading {
@@ -111,13 +115,13 @@ impl Watch {
     pub fn look_for_edge(&mut self) -> Result<bool, WatchError> {
         let Self::Page { url, metric, edge, .. } = self else { return Ok(true) };
         let asked = Instant::now();
-        let reading = read(url, metric)?;
+        let (reading, ticks) = read(url, metric)?;
         let (earliest, has_changed) = match edge.as_ref() {
             None => (asked, matches!(reading, Reading::Now { .. })),
             Some(before) if before.reading == reading => (asked, before.has_changed),
             Some(before) => (before.earliest, true),
         };
-        *edge = Some(Edge { reading, earliest, latest: Instant::now(), has_changed });
+        *edge = Some(Edge { reading, ticks, earliest, latest: Instant::now(), has_changed });
         Ok(has_changed)
     }
 
@@ -138,7 +142,7 @@ impl Watch {
     /// Once a second within the window.
     pub fn sample(&mut self) -> Result<(), WatchError> {
         if let Self::Page { url, metric, begun: Some(Edge { reading: Reading::Now { .. }, .. }), gauged, .. } = self
-            && let Reading::Now { ms } = read(url, metric)?
+            && let (Reading::Now { ms }, _) = read(url, metric)?
         {
             gauged.record(ms);
         }
@@ -153,7 +157,7 @@ impl Watch {
                 let times = std::mem::take(&mut lock(logged).times);
                 // With a line at the begin and one at the end it is shorter than between two others.
                 let seconds_min = seconds * times.count / (times.count + 1.0);
-                Ok(FrameReading { times, seconds, seconds_min, is_counted: true })
+                Ok(FrameReading { times, seconds, seconds_min, is_counted: true, ticks: None })
             }
             Self::Page { edge, begun, gauged, .. } => {
                 let (Some(begun), Some(ended)) = (begun.take(), edge.take()) else {
@@ -171,6 +175,7 @@ impl Watch {
                     seconds,
                     seconds_min: (ended.earliest - begun.latest).as_secs_f64(),
                     is_counted,
+                    ticks: ended.ticks.zip(begun.ticks).map(|(ended, begun)| ended.since(&begun)),
                 })
             }
         }
@@ -183,10 +188,11 @@ impl Edge {
     }
 }
 
-fn read(url: &str, metric: &FrameMetric) -> Result<Reading, WatchError> {
+fn read(url: &str, metric: &FrameMetric) -> Result<(Reading, Option<TicksBehind>), WatchError> {
     let page = http::get(url).map_err(WatchError::Http)?;
     // A metric that was there and is not is a server that began anew.
-    metric.find(&page).map_err(|_| WatchError::CountedAnew)
+    let reading = metric.find(&page).map_err(|_| WatchError::CountedAnew)?;
+    Ok((reading, TicksBehind::find(&page)))
 }
 
 /// Times are added whole: a thread that panicked left nothing half done.
@@ -234,6 +240,7 @@ mod tests {
             seconds: 10.0,
             seconds_min,
             is_counted: true,
+            ticks: None,
         };
         assert_eq!(watched(9.0, 9.0).frames_per_s_max(), Some(1.0));
         assert_eq!(watched(0.0, 0.0).frames_per_s_max(), Some(0.0));

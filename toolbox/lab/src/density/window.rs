@@ -73,6 +73,9 @@ pub(crate) fn watch(
         let watched = one.watch.end().map_err(|error| unwatched(one.index, error))?;
         seen.worst_mean_ms = seen.worst_mean_ms.max(watched.times.mean_ms().unwrap_or(0.0));
         rates.extend(watched.frames_per_s());
+        let behind = watched.ticks.map(|ticks| ticks.share());
+        seen.ticks_behind_share =
+            behind.map(|share| share.max(seen.ticks_behind_share.unwrap_or(0.0))).or(seen.ticks_behind_share);
         least = watched.frames_per_s_max().map(|rate| least.map_or(rate, |least| least.min(rate))).or(least);
         seen.times.merge(&watched.times);
     }

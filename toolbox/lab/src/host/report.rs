@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use throng_history::Machine;
 use throng_platform::accounts::{FIGURES, Rates};
 use throng_platform::time::Nanos;
 
@@ -16,6 +17,7 @@ pub struct HostReport {
     pub seconds_per_load: u32,
     /// That this process may run on.
     pub cores_allowed: usize,
+    pub machine: Machine,
     pub loads: Vec<LoadFigures>,
     /// Accounts that this host does not show, and what that leaves unknown.
     pub missing: Vec<&'static str>,
@@ -124,6 +126,7 @@ pub(super) fn findings(loads: &[LoadFigures]) -> Vec<String> {
 
 impl fmt::Display for HostReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.machine)?;
         write!(f, "{:<46}", "")?;
         for figures in &self.loads {
             write!(f, " {:>14}", figures.load)?;

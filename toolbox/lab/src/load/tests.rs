@@ -343,8 +343,8 @@ fn a_missing_executable_is_named() {
 
 #[test]
 fn a_stop_before_all_are_in_ends_the_run_and_its_children() {
-    let server =
-        SERVER.replace("echo '{\"status\":{\"second\":1", "echo $$ > \"$0.pid\"; echo '{\"status\":{\"second\":1");
+    // Written before it says that it is ready: the stop kills it as soon as it has.
+    let server = format!("echo $$ > \"$0.pid\"\n{SERVER}");
     let bots = "while read order; do :; done";
     let stand_in = StandIn::new("stop", &server, bots);
     let stop = StopFlag::new().unwrap();

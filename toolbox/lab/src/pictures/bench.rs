@@ -1,9 +1,9 @@
 //! A bench's figures, as `bench/peers` keeps them: one row for a peer's form in a load of a size.
 
 use serde::Deserialize;
+use throng_history::Machine;
 
 use super::error::PictureError;
-use crate::machine::Machine;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

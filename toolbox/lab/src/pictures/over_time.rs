@@ -1,11 +1,11 @@
 //! Runs side by side, second by second: what a bench that compares two ways of doing a thing has seen of each.
 
 use maud::html;
+use throng_history::Machine;
 
 use super::error::PictureError;
 use super::sheet::{self, CAPTION, MARGIN, Sheet, TOP, WIDTH};
 use crate::charts::{Line, LineChart, ORANGE, Stroke, TEAL, short, top_above};
-use crate::machine::Machine;
 
 const SIZE: (u32, u32) = (WIDTH - 2 * MARGIN, 190);
 /// Between two charts (px).

@@ -3,12 +3,12 @@
 use maud::html;
 use serde::Deserialize;
 use serde_json::Value;
+use throng_history::Machine;
 
 use super::sheet::{self, CAPTION, GOOD, INK, MARGIN, SOFT, Sheet, TOP, WIDTH};
 use crate::charts::{self, ChartError, RED, RULE, Sizes, hex};
 use crate::load::LoadRun;
 use crate::load_report::LoadReport;
-use crate::machine::Machine;
 use crate::page;
 use crate::seconds::Second;
 

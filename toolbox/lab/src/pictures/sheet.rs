@@ -6,9 +6,9 @@
 
 use maud::{Markup, PreEscaped, html};
 use plotters::style::RGBColor;
+use throng_history::Machine;
 
 use crate::charts::{self, Chart, hex};
-use crate::machine::Machine;
 
 /// As wide as GitHub shows a page's pictures, so that letters keep their size (px).
 pub(super) const WIDTH: u32 = 800;

@@ -122,6 +122,28 @@ fn show_begins_with_the_cause() {
     run(&["show", text(&path), "--frame", "9"]).check_refused(&[text(&path), "no frame 9", "811 to 812"]);
 }
 
+/// What browsers make of it is tested in web/.
+#[test]
+fn show_makes_a_page_with_the_capture_and_its_story_inside() {
+    let path = one_capture("capture-html");
+    let page = path.with_extension("html");
+    let made = run_well(&["show", text(&path), "--html"]);
+    assert!(made.stdout.starts_with(text(&page)), "{}", made.stdout);
+    let read = |path: &Path| std::fs::read_to_string(path).expect("it was written");
+    let clean = read(&page);
+    assert!(clean.contains("\"verdict\":\"world 17 (hideout) took 41.3 ms in game.inflict"), "the story is inside");
+    assert!(clean.contains("id=\"capture\">H4sI"), "so is the capture");
+    assert!(!clean.contains("192.0.2.7"), "it may be mailed");
+    let stdout = run_well(&["show", text(&path), "--html", "-", "--with-free-text"]).stdout;
+    assert!(stdout.starts_with("<!doctype html>") && stdout.contains("192.0.2.7"));
+    run(&["show", text(&path), "--html", text(&path)]).check_refused(&[text(&path), "is the capture itself"]);
+    run(&["show", text(&path), "--html", "--frame", "9"]).check_refused(&["no frame 9"]);
+
+    let empty = page.with_file_name("viewer.html");
+    run_well(&["viewer", "--out", text(&empty)]);
+    assert!(read(&empty).contains("<!--capture-->"));
+}
+
 #[test]
 fn a_damaged_capture_is_told_with_file_and_place() {
     let path = one_capture("capture-damaged");

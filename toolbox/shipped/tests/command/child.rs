@@ -22,7 +22,7 @@ use crate::address::KEY;
 /// How often a child is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Time in which any child gets ready or ends, on a machine that is busy with other builds.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lets one measuring test run at a time.
 pub fn alone() -> MutexGuard<'static, ()> {

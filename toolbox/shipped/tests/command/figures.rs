@@ -12,8 +12,8 @@ use crate::{
     lifecycle::{get, metric},
 };
 
-/// A server publishes its metrics once a second.
-const PUBLISHED_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked whether the server has published its metrics again, which it does once a second.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What a server did in a window of time.
 #[derive(Debug, Clone, Copy)]
@@ -40,9 +40,16 @@ struct Moment {
 
 impl Moment {
     fn of(server: &Server) -> Self {
-        // What has just happened is in the metrics after their next second.
-        std::thread::sleep(PUBLISHED_EVERY);
-        let (_, text) = get(server.admin_address, "/metrics");
+        let read = || get(server.admin_address, "/metrics").1;
+        let mut text = read();
+        // What has just happened is in the metrics after a whole second of theirs: the one that ends now may have been over.
+        for _ in 0..2 {
+            let before = metric(&text, "throng_server_frames_total");
+            while metric(&text, "throng_server_frames_total") == before {
+                std::thread::sleep(LOOK_EVERY);
+                text = read();
+            }
+        }
         Self {
             ticks: metric(&text, "throng_server_ticks_total"),
             missed: metric(&text, "throng_server_ticks_missed_total")
@@ -56,7 +63,7 @@ impl Moment {
     }
 }
 
-/// Looks at the server while `act` happens, and a second longer.
+/// Looks at the server while `act` happens, and up to two seconds longer.
 pub fn window<T>(server: &Server, act: impl FnOnce() -> T) -> (Window, T) {
     let before = Moment::of(server);
     let acted = act();

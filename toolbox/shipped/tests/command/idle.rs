@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, time::Duration};
 
 use crate::{
-    child::{Server, alone, settings_file},
+    child::{PATIENCE, Server, alone, settings_file, wait_until},
     lifecycle::{get, metric},
 };
 
@@ -31,9 +31,19 @@ const SECONDS: u64 = 3;
 fn a_server_that_nobody_plays_on_sleeps() {
     let _alone = alone();
     // What looks at the host itself is counted by nobody: it wakes 250 and 50 times a second where that is permitted.
-    let settings = settings_file("idle", "[server]\nhost_heartbeat = false\n[recorder]\ncore_switches = false\n");
+    let text = "[server]\nhost_heartbeat = false\n[recorder]\ncore_switches = false\n[saves]\nperiod_s = 1\n";
+    let settings = settings_file("idle", text);
     let settings = settings.to_str().expect("a plain path");
     let server = Server::start(&["--config", settings, "--players", "1", "--npcs", "20000"]);
+    // Each world is saved once after it was made, for which it wakes; over the period all of them are.
+    let mut cuts = 0.0;
+    let saved = wait_until(PATIENCE, || {
+        std::thread::sleep(Duration::from_secs(2));
+        let (_, figures) = get(server.admin_address, "/metrics");
+        let before = std::mem::replace(&mut cuts, metric(&figures, "throng_saves_cuts_total"));
+        (cuts > 0.0 && cuts == before).then_some(())
+    });
+    assert!(saved.is_some(), "worlds are saved again and again: {cuts} times");
     server.wait_for_status("worlds_awake", |awake| awake == 0.0);
     let second = server.wait_for_status("second", |_| true);
     // What is done once after the last world fell asleep is over.

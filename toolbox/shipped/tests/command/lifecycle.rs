@@ -256,7 +256,7 @@ fn without_a_recorder_large_blocks_are_freed_beside_the_ticks_all_the_same() {
 
 /// Promise: what nobody plays costs nothing.
 #[test]
-fn a_thousand_dormant_worlds_leave_the_processor_alone() {
+fn a_server_of_dormant_worlds_leaves_the_processor_alone_and_wakes_for_who_comes() {
     let _alone = alone();
     let server = Server::start(&["--players", "1000", "--npcs", "20000"]);
     server.wait_for_status("worlds_awake", |awake| awake == 0.0);

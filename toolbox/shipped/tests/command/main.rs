@@ -11,12 +11,16 @@
 //!   console    commands of a running server
 //!   terminal   the console before a person: Tab, history, what was meant
 //!   access     who may change it, and with which key
+//!   analytics  what games tell of play, in files
+//!   sync       folders to an object store, and what is told where there is none
 //!   capture    bad frames listed, read and converted
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
 //!   deaths     a world that ends its server is parked in the next one
+//!   prometheus  what is shipped in deploy/, with the real Prometheus: panels, alerts, spikes
 //!   service    what a service manager is told
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
+//!   recordings all that enters the worlds, run again
 //!   watchdog   a world that hangs is named, and everything answers meanwhile
 //!   abuse      what strangers and players may do to a live server
 //!   hostile_inputs    what a player of Frontier may send
@@ -36,6 +40,7 @@
 mod abuse;
 mod access;
 mod address;
+mod analytics;
 mod capture;
 mod child;
 mod console;
@@ -58,12 +63,16 @@ mod operator;
 mod overload;
 mod paused;
 mod player;
+mod prometheus;
 mod recorder;
+mod recordings;
 mod reliable_pair;
 mod service;
 mod slow;
 mod soak;
 mod strangers;
 mod supervised;
+mod sync;
 mod terminal;
+mod top;
 mod watchdog;

@@ -225,7 +225,8 @@ fn a_socket_buffer_that_is_not_granted_is_a_warning_with_the_sysctl_that_grants_
         eprintln!("skipped: net.core.rmem_max is {granted:?}, so every buffer that may be asked for is granted");
         return;
     }
-    let text = format!("[server]\nreceive_buffer_bytes = {WANTED_BYTES}\n");
+    // It may not write this folder.
+    let text = format!("[server]\nreceive_buffer_bytes = {WANTED_BYTES}\n[saves]\nstore = \"none\"\n");
     let path = settings_file("small-buffer", &text);
     let path = path.to_str().expect("a plain path");
     let arguments = [

@@ -23,10 +23,12 @@ use throng::{
 };
 use throng_bots::Behaviour;
 use throng_client::Client;
-use throng_pack::{Pack, envelope};
+use throng_pack::{List, Pack, envelope};
 use throng_persistence::{ItemKind, Reads, Store, conservation, key::Kind};
 use throng_platform::time::Nanos;
+use throng_replication::VisibilityFiltered;
 use throng_simulator::{Simulation, SimulationSettings};
+use throng_world::{checkpoint::PlayerEntities, testing::TestWorld};
 
 pub const COIN: ItemKind = 1;
 pub const COINS_AT_FIRST: u32 = 100;
@@ -49,8 +51,52 @@ pub enum Wish {
     },
     ThrowAway,
     Go,
-    /// A bug in the game.
-    Panic,
+    /// A bug in the game, see [`BUGS`].
+    Panic {
+        bug: u8,
+    },
+}
+
+/// Where the game may panic: in a system, in an observer, when it is asked who sees whom, when a player is packed, when the
+/// market is, and when a checkpoint is taken.
+pub const BUGS: u8 = 6;
+const IN_SYSTEM: u8 = 0;
+const IN_OBSERVER: u8 = 1;
+const IN_FILTER: u8 = 2;
+const IN_PLAYERS_SAVE: u8 = 3;
+const IN_WORLDS_SAVE: u8 = 4;
+const IN_CHECKPOINT: u8 = 5;
+
+/// The bug that strikes in this tick.
+#[derive(Clone, Copy, Default, Resource)]
+struct Doom(Option<u8>);
+
+impl Doom {
+    fn strike(self, bug: u8) {
+        assert!(self.0 != Some(bug), "a bug in the bazaar: {bug}");
+    }
+}
+
+#[derive(Event)]
+struct Struck;
+
+/// What a market is made again from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Its chest is saved; after a panic it is as at the last cut.
+    Chest,
+    /// The same, and it keeps checkpoints: after a panic it goes on.
+    ChestAndCheckpoints,
+    /// It is saved as its checkpoint.
+    Checkpoint,
+}
+
+impl Form {
+    pub const ALL: [Form; 3] = [Form::Chest, Form::ChestAndCheckpoints, Form::Checkpoint];
+
+    pub fn keeps_checkpoints(self) -> bool {
+        self != Form::Chest
+    }
 }
 
 impl ClientRequest for Wish {
@@ -67,7 +113,8 @@ pub struct Purse {
 }
 
 /// The player's own number.
-#[derive(Component)]
+#[derive(Component, Pack)]
+#[pack(name = "bazaar.whose")]
 struct Whose(u64);
 
 /// What a market has.
@@ -77,9 +124,36 @@ pub struct Chest {
     pub coins: u32,
 }
 
+/// Most bytes of a market's record that are there to take room.
+pub const HOARD_BYTES_MAX: usize = 2 << 20;
+
+/// What is saved of a market.
+#[derive(Pack)]
+#[pack(name = "bazaar.market")]
+pub struct SavedMarket {
+    pub coins: u32,
+    hoard: List<u8, HOARD_BYTES_MAX>,
+}
+
+/// How large the hoard is, and how large it may become.
+#[derive(Resource)]
+struct Hoard {
+    bytes: usize,
+    max: usize,
+}
+
 /// Journeys from here.
 #[derive(Default, Resource)]
 struct Travels(u64);
+
+/// The same in a checkpoint.
+#[derive(Pack)]
+#[pack(name = "bazaar.travels")]
+struct SavedTravels(u64);
+
+#[derive(Pack)]
+#[pack(name = "bazaar.doom")]
+struct SavedDoom(Option<u8>);
 
 /// Where the markets are now.
 type Places = Arc<Mutex<[Option<WorldId>; 2]>>;
@@ -94,10 +168,38 @@ pub struct Market {
     pub number: usize,
     places: Places,
     ledger: Option<Ledger>,
+    form: Form,
+    hoard_bytes_max: usize,
 }
 
 /// Where it is told, outside of the process, what is on disk: player and deeds, one after the other.
-pub type Ledger = Arc<Mutex<UnixStream>>;
+#[derive(Clone)]
+pub struct Ledger {
+    socket: Arc<Mutex<UnixStream>>,
+    tells_deeds: bool,
+}
+
+/// In the number of a player: these deeds are done, and nobody has said that they are on disk.
+pub const DONE: u64 = 1 << 63;
+
+impl Ledger {
+    pub fn new(socket: UnixStream) -> Ledger {
+        Ledger { socket: Arc::new(Mutex::new(socket)), tells_deeds: false }
+    }
+
+    /// Deeds are told as they are done, too, marked with [`DONE`].
+    #[allow(dead_code, reason = "the bazaar that is a process of its own does")]
+    pub fn with_deeds(self) -> Ledger {
+        Ledger { tells_deeds: true, ..self }
+    }
+
+    fn tell(&self, entries: impl Iterator<Item = (u64, u32)>) {
+        let bytes: Vec<u8> =
+            entries.flat_map(|(player, deeds)| [player, u64::from(deeds)]).flat_map(u64::to_le_bytes).collect();
+        // Whoever listens may be gone.
+        let _ = self.socket.lock().unwrap().write_all(&bytes);
+    }
+}
 
 /// Wishes to be saved, and what everybody had done by then.
 #[derive(Resource)]
@@ -116,14 +218,14 @@ fn keep_receipts(
 ) {
     for answer in answers.0.iter().filter(|answer| answer.is_on_disk) {
         while let Some((request, deeds)) = receipts.wanted.pop_front() {
-            let entries = deeds.iter().flat_map(|(player, deeds)| [*player, u64::from(*deeds)]);
-            let bytes: Vec<u8> = entries.flat_map(u64::to_le_bytes).collect();
-            // Whoever listens may be gone.
-            let _ = receipts.ledger.lock().unwrap().write_all(&bytes);
+            receipts.ledger.tell(deeds.into_iter());
             if request == answer.request {
                 break;
             }
         }
+    }
+    if receipts.ledger.tells_deeds {
+        receipts.ledger.tell(purses.iter().map(|(whose, purse)| (whose.0 | DONE, purse.deeds)));
     }
     if tick.tick.is_multiple_of(5) {
         let deeds = purses.iter().map(|(whose, purse)| (whose.0, purse.deeds)).collect();
@@ -136,14 +238,20 @@ struct ChestState;
 
 impl WorldState for ChestState {
     fn save(&self, ecs: &mut World, _: &[Entity]) -> Result<Vec<u8>, String> {
+        ecs.resource::<Doom>().strike(IN_WORLDS_SAVE);
+        let mut hoard = ecs.resource_mut::<Hoard>();
+        hoard.bytes = if hoard.bytes + 4_096 > hoard.max { 0 } else { hoard.bytes + 4_096 };
+        let hoard: List<u8, HOARD_BYTES_MAX> =
+            vec![1; hoard.bytes].try_into().map_err(|_| "a hoard that is too large")?;
+        let market = SavedMarket { coins: ecs.resource::<Chest>().coins, hoard };
         let mut bytes = Vec::new();
-        envelope::write(ecs.resource::<Chest>(), &mut bytes).map_err(|error| error.to_string())?;
+        envelope::write(&market, &mut bytes).map_err(|error| error.to_string())?;
         Ok(bytes)
     }
 
     fn load(&self, ecs: &mut World, bytes: &[u8]) -> Result<(), String> {
-        let chest: Chest = envelope::read(bytes).map_err(|error| error.to_string())?;
-        ecs.insert_resource(chest);
+        let market: SavedMarket = envelope::read(bytes).map_err(|error| error.to_string())?;
+        ecs.insert_resource(Chest { coins: market.coins });
         Ok(())
     }
 }
@@ -165,10 +273,35 @@ impl WorldKind for Market {
         world
             .insert_resource(Roads { here: self.number, places: self.places.clone() })
             .init_resource::<Chest>()
+            .insert_resource(Hoard { bytes: 0, max: self.hoard_bytes_max })
             .init_resource::<Travels>()
-            .save_players(|ecs, player| ecs.get::<Purse>(player.entity?).copied())
-            .save_world(ChestState)
-            .add_systems(Update, (bury, welcome, deal).chain());
+            .init_resource::<Doom>()
+            .filter_visibility_by(|ecs, _, _| {
+                ecs.resource::<Doom>().strike(IN_FILTER);
+                true
+            })
+            .save_players(|ecs, player| {
+                ecs.resource::<Doom>().strike(IN_PLAYERS_SAVE);
+                ecs.get::<Purse>(player.entity?).copied()
+            })
+            .add_observer(|_: On<Struck>, doom: Res<Doom>| doom.strike(IN_OBSERVER))
+            .add_systems(Update, (heal, bury, welcome, deal).chain());
+        match self.form {
+            Form::Checkpoint => world.save_world_by_checkpoint(),
+            Form::Chest | Form::ChestAndCheckpoints => world.save_world(ChestState),
+        };
+        if self.form.keeps_checkpoints() {
+            world.checkpoint::<Chest>().checkpoint::<Purse>().checkpoint::<Whose>();
+            world.transient::<Roads>().transient::<Receipts>().transient::<Hoard>();
+            world.checkpoint_as::<Doom, SavedDoom>(
+                |doom| {
+                    doom.strike(IN_CHECKPOINT);
+                    SavedDoom(doom.0)
+                },
+                |saved| Doom(saved.0),
+            );
+            world.checkpoint_as::<Travels, SavedTravels>(|travels| SavedTravels(travels.0), |saved| Travels(saved.0));
+        }
         if let Some(ledger) = &self.ledger {
             world.insert_resource(Receipts { ledger: ledger.clone(), wanted: VecDeque::new() });
             world.add_systems(Update, keep_receipts.after(deal));
@@ -180,7 +313,12 @@ pub fn protocol() -> Protocol {
     Protocol::new().request::<Wish>()
 }
 
-/// First of all, so that nobody takes anything from who is gone.
+/// A bug strikes in one tick, or not at all.
+fn heal(mut doom: ResMut<Doom>) {
+    doom.0 = None;
+}
+
+/// Before all that deals, so that nobody takes anything from who is gone.
 fn bury(departures: Res<Departures>, inbox: Res<Inbox>, mut commands: Commands) {
     for client in &departures.0 {
         if let Some(entity) = inbox.players().entity(*client) {
@@ -198,7 +336,8 @@ fn welcome(arrivals: Res<Arrivals>, mut outbox: ResMut<Outbox>, mut commands: Co
                 Purse { coins: COINS_AT_FIRST, deeds: 0 }
             }
         };
-        let player = commands.spawn((Replicated::default(), Whose(client_id.0), purse)).id();
+        let player = (Replicated::default(), VisibilityFiltered, Whose(client_id.0), purse);
+        let player = commands.spawn(player).id();
         outbox.set_player(*client, player);
     }
 }
@@ -210,7 +349,7 @@ fn deal(
     roads: Res<Roads>,
     mut purses: Query<&mut Purse>,
     mut chest: ResMut<Chest>,
-    mut travels: ResMut<Travels>,
+    (mut travels, mut doom): (ResMut<Travels>, ResMut<Doom>),
     mut outbox: ResMut<Outbox>,
     mut commands: Commands,
 ) {
@@ -256,7 +395,16 @@ fn deal(
                     gone.push(me);
                 }
             }
-            Wish::Panic => panic!("a bug in the bazaar"),
+            Wish::Panic { bug } => {
+                doom.0 = Some(bug);
+                doom.strike(IN_SYSTEM);
+                match bug {
+                    IN_OBSERVER => commands.trigger(Struck),
+                    // Where it is asked for in this tick.
+                    IN_PLAYERS_SAVE | IN_WORLDS_SAVE | IN_CHECKPOINT => _ = outbox.save(),
+                    _ => {}
+                }
+            }
         }
     }
 }
@@ -265,6 +413,7 @@ fn deal(
 struct Crossroads {
     control: ServerControl,
     plans: [NewWorld; 2],
+    markets: [u64; 2],
     places: Places,
     asked: [Option<Pending<WorldId>>; 2],
 }
@@ -275,7 +424,7 @@ impl Directory for Crossroads {
     }
 
     fn place_saved(&mut self, _: ClientId, _: &UserData, saved: SavedPlace) -> Placement {
-        self.market(MARKETS.iter().position(|id| saved.save_id == Some(*id)).unwrap_or(0))
+        self.market(self.markets.iter().position(|id| saved.save_id == Some(*id)).unwrap_or(0))
     }
 
     fn left(&mut self, _: ClientId) {}
@@ -317,26 +466,42 @@ impl Crossroads {
 }
 
 /// Makes a server the bazaar's.
-pub fn furnish(server: &mut Server, ledger: Option<Ledger>) -> Result<(), ServerError> {
+pub fn furnish(server: &mut Server, ledger: Option<Ledger>, form: Form) -> Result<(), ServerError> {
+    furnish_as(server, ledger, &Site { form, markets: MARKETS, hoard_bytes_max: 0 })
+}
+
+/// How a bazaar is.
+pub struct Site {
+    pub form: Form,
+    /// The markets' numbers.
+    pub markets: [u64; 2],
+    /// Up to so much room their records take beside the coins.
+    pub hoard_bytes_max: usize,
+}
+
+/// The same with other markets.
+pub fn furnish_as(server: &mut Server, ledger: Option<Ledger>, site: &Site) -> Result<(), ServerError> {
+    let Site { form, markets, hoard_bytes_max } = *site;
     let places = Places::default();
-    let kinds = [0, 1].map(|number| Market { number, places: places.clone(), ledger: ledger.clone() });
+    let kinds =
+        [0, 1].map(|number| Market { number, places: places.clone(), ledger: ledger.clone(), form, hoard_bytes_max });
     let mut plans = Vec::new();
     for (number, kind) in kinds.into_iter().enumerate() {
-        let plan = NewWorld::new(server.add_kind(kind)?, number as u64).saved_as(MARKETS[number]);
+        let plan = NewWorld::new(server.add_kind(kind)?, number as u64).saved_as(markets[number]);
         places.lock().unwrap()[number] = Some(server.create_world_as(plan.clone())?);
         plans.push(plan);
     }
     let [north, south] = plans.try_into().expect("two");
     let control = server.control();
-    server.set_directory(Crossroads { control, plans: [north, south], places, asked: [None, None] });
+    server.set_directory(Crossroads { control, plans: [north, south], markets, places, asked: [None, None] });
     Ok(())
 }
 
 /// A bazaar whose saves are in this store.
-pub fn open(settings: &SimulationSettings, store: Option<Box<dyn Store>>) -> Simulation {
+pub fn open(settings: &SimulationSettings, store: Option<Box<dyn Store>>, form: Form) -> Simulation {
     let build = |server: &mut Server| -> Result<(), ServerError> {
         store.map_or(Ok(()), |store| server.save_in(store))?;
-        furnish(server, None)
+        furnish(server, None, form)
     };
     Simulation::new(settings, build).unwrap().0
 }
@@ -360,7 +525,7 @@ impl Behaviour for Customer {
         }
         let (whom, coins) = (rng.random(), rng.random_range(1..20));
         let wish = match rng.random::<f64>() {
-            luck if luck < panics => Wish::Panic,
+            luck if luck < panics => Wish::Panic { bug: rng.random_range(0..BUGS) },
             luck if luck < panics + goes => Wish::Go,
             _ => match rng.random_range(0..8) {
                 0..4 => Wish::Pay { whom, coins },
@@ -382,6 +547,23 @@ pub struct Wealth {
     pub chests: BTreeMap<u64, u32>,
 }
 
+/// What is in the chest of a market that was saved, in whichever form.
+fn chest_in(state: &[u8]) -> Chest {
+    if !state.starts_with(b"throngcp") {
+        let market: SavedMarket = envelope::read(state).unwrap();
+        return Chest { coins: market.coins };
+    }
+    // The checkpoint says which of the two it is of.
+    let load = |number| {
+        let market =
+            Market { number, places: Places::default(), ledger: None, form: Form::Checkpoint, hoard_bytes_max: 0 };
+        let mut market = TestWorld::new(market, &protocol().schema(), number as u64);
+        market.load(state, PlayerEntities::LeftOut).ok()?;
+        market.ecs().get_resource::<Chest>().copied()
+    };
+    (0..2).find_map(load).expect("a market's")
+}
+
 /// What the store has; the error is that it does not hold together, in words.
 pub fn look_at(reads: &dyn Reads) -> Result<Wealth, String> {
     let mut wealth = Wealth::default();
@@ -395,7 +577,7 @@ pub fn look_at(reads: &dyn Reads) -> Result<Wealth, String> {
                 purse.coins
             }
             Kind::World => {
-                let chest: Chest = envelope::read(&bytes[2 + usize::from(bytes[1])..]).unwrap();
+                let chest = chest_in(&bytes[2 + usize::from(bytes[1])..]);
                 wealth.chests.insert(key.id as u64, chest.coins);
                 chest.coins
             }

@@ -4,7 +4,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
 };
 
@@ -21,11 +21,16 @@ pub struct FlakyDisk {
     disk: MemoryDisk,
     /// Writes that it takes yet; then all fail.
     writes_left: Arc<AtomicI64>,
+    pub bytes_read: Arc<AtomicU64>,
 }
 
 impl Default for FlakyDisk {
     fn default() -> FlakyDisk {
-        FlakyDisk { disk: MemoryDisk::default(), writes_left: Arc::new(AtomicI64::new(i64::MAX)) }
+        FlakyDisk {
+            disk: MemoryDisk::default(),
+            writes_left: Arc::new(AtomicI64::new(i64::MAX)),
+            bytes_read: Arc::default(),
+        }
     }
 }
 
@@ -67,6 +72,7 @@ impl StorageBackend for FlakyDisk {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.bytes_read.fetch_add(out.len() as u64, Ordering::Relaxed);
         self.disk.read(offset, out)
     }
 

@@ -13,7 +13,6 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -33,7 +32,7 @@ use throng_bots::{Behaviour, Swarm, SwarmSettings, TokenSigner, Tokens};
 use throng_persistence::{Embedded, Store};
 use throng_platform::signals::{StopFlag, install_stop};
 
-use crate::bazaar::{self, Chest, Customer, Habits, MARKETS};
+use crate::bazaar::{self, Chest, Customer, Habits, Ledger, MARKETS};
 
 const CHILD: &str = "kills::child_that_serves_until_it_is_killed";
 const FOLDER: &str = "THRONG_BAZAAR_FOLDER";
@@ -52,7 +51,7 @@ fn child_that_serves_until_it_is_killed() {
     let settings = Settings::load(&folder.join("throng.toml")).unwrap();
     let mut server = Server::bind(&settings, bazaar::protocol().schema(), PrivateKey::new(KEY)).unwrap();
     let ledger = UnixStream::connect(folder.join("ledger")).unwrap();
-    bazaar::furnish(&mut server, Some(Arc::new(Mutex::new(ledger)))).unwrap();
+    bazaar::furnish(&mut server, Some(Ledger::new(ledger)), bazaar::Form::Chest).unwrap();
     let mut told = UnixStream::connect(folder.join("told")).unwrap();
     writeln!(told, "{}", server.local_addr()).unwrap();
     let report = server.run(&install_stop(), &mut |_| {}).unwrap();

@@ -4,5 +4,11 @@
 mod bazaar;
 mod chaos;
 mod disk;
+mod killers;
 mod kills;
+mod leavers;
+mod left_out;
+mod moves;
+mod parked;
 mod restart;
+mod stale;

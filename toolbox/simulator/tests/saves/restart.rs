@@ -3,7 +3,7 @@
 use throng_persistence::{Embedded, Store, disk::MemoryDisk};
 use throng_simulator::SimulationSettings;
 
-use crate::bazaar::{self, Customer, Habits, Wealth};
+use crate::bazaar::{self, Customer, Form, Habits, Wealth};
 
 const HABITS: Habits = Habits { wishes: 0.5, goes: 0.1, panics: 0.0 };
 const PLAYERS: usize = 12;
@@ -23,8 +23,12 @@ fn look_at(disk: &MemoryDisk, context: &str) -> Wealth {
 
 #[test]
 fn everything_is_there_again_when_the_server_starts_again() {
+    Form::ALL.into_iter().for_each(is_there_again);
+}
+
+fn is_there_again(form: Form) {
     let disk = MemoryDisk::default();
-    let mut bazaar = bazaar::open(&settings(1), Some(store_on(&disk)));
+    let mut bazaar = bazaar::open(&settings(1), Some(store_on(&disk)), form);
     (0..PLAYERS).for_each(|_| _ = bazaar.join(Box::new(Customer(HABITS))));
     bazaar.run_for(20.0);
     assert_eq!(bazaar.totals().playing, PLAYERS as u64);
@@ -37,7 +41,7 @@ fn everything_is_there_again_when_the_server_starts_again() {
     assert!(before.purses.values().any(|coins| *coins != bazaar::COINS_AT_FIRST), "{before:?}");
 
     // Nobody does anything now, so everything is as it was.
-    let mut bazaar = bazaar::open(&settings(2), Some(store_on(&disk)));
+    let mut bazaar = bazaar::open(&settings(2), Some(store_on(&disk)), form);
     let idle = Habits { wishes: 0.0, goes: 0.0, panics: 0.0 };
     (0..PLAYERS).for_each(|_| _ = bazaar.join(Box::new(Customer(idle))));
     bazaar.run_for(5.0);

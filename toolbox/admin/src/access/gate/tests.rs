@@ -71,12 +71,16 @@ fn on_loopback_whoever_asks_may_read_and_only_who_may_operate_changes_anything()
 }
 
 #[test]
-fn where_others_can_reach_it_all_but_health_needs_a_key() {
+fn where_others_can_reach_it_all_but_health_and_the_pages_needs_a_key() {
     for address in ["0.0.0.0:9100", "192.0.2.7:9100", "[::]:9100", "[2001:db8::1]:9100"] {
         let trial = trial(address);
         assert_eq!(trial.without_key(Method::GET, HEALTH), Ok(None));
         assert_eq!(trial.with_key(Method::GET, HEALTH, WRONG), Ok(None), "it looks at none");
-        for (method, path) in [(Method::GET, "/metrics"), (Method::GET, "/"), (Method::POST, CONSOLE)] {
+        for page in [CONSOLE_PAGE, VIEWER_PAGE] {
+            assert_eq!(trial.without_key(Method::GET, page), Ok(None), "{page} shows nothing of the server");
+            assert_eq!(trial.without_key(Method::POST, page), Err(Cause::NoKey), "{page}");
+        }
+        for (method, path) in [(Method::GET, "/metrics"), (Method::GET, "/api/watch"), (Method::POST, CONSOLE)] {
             assert_eq!(trial.without_key(method.clone(), path), Err(Cause::NoKey), "{method} {path}");
             assert_eq!(trial.with_key(method.clone(), path, WATCHER), named("watcher"), "{method} {path}");
             assert_eq!(trial.with_key(method.clone(), path, ALICE), named("alice"), "{method} {path}");
@@ -187,27 +191,33 @@ fn what_is_refused_and_let_through_is_counted() {
     let _ = trial.with_key(Method::POST, "/capture", WATCHER);
     (0..FAILURES_MAX + 2).for_each(|_| drop(trial.with_key(Method::GET, "/metrics", WRONG)));
     trial.gate.note_operated();
-    assert_eq!(
-        trial.gate.metrics_text(),
-        "# HELP throng_admin_refused Requests to the admin port that were refused.\n\
-         # TYPE throng_admin_refused counter\n\
-         throng_admin_refused_total{cause=\"origin\"} 0\n\
-         throng_admin_refused_total{cause=\"no_key\"} 1\n\
-         throng_admin_refused_total{cause=\"wrong_key\"} 5\n\
-         throng_admin_refused_total{cause=\"role\"} 1\n\
-         throng_admin_refused_total{cause=\"back_off\"} 2\n\
-         # HELP throng_admin_operated Requests to the admin port that change something and were let through.\n\
-         # TYPE throng_admin_operated counter\n\
-         throng_admin_operated_total 1\n"
-    );
+    let told: Vec<(&str, String, u64)> = trial
+        .gate
+        .counters()
+        .into_iter()
+        .flat_map(|family| family.rows.into_iter().map(move |(labels, count)| (family.name, labels.concat(), count)))
+        .collect();
+    let refused = |cause: &str, count| ("admin.refused", cause.to_owned(), count);
+    let expect = [
+        refused("origin", 0),
+        refused("no_key", 1),
+        refused("wrong_key", 5),
+        refused("role", 1),
+        refused("back_off", 2),
+        ("admin.operated", String::new(), 1),
+    ];
+    assert_eq!(told, expect);
 }
 
 /// The page of metrics is made in a crate below this one.
 #[test]
 fn the_metrics_page_explains_what_is_counted_here() {
     let page = include_str!("../../../../../docs/metrics.md");
-    for (name, help) in FAMILIES {
-        assert!(page.contains(&format!("| `{name}_total` | {help}")), "docs/metrics.md lacks {name}: {help}");
+    for (name, help) in FAMILIES.into_iter().chain(crate::watch::FAMILIES) {
+        assert!(
+            page.contains(&format!("| `throng_{}_total` | {help}", name.replace('.', "_"))),
+            "docs/metrics.md lacks {name}: {help}"
+        );
     }
     for cause in Cause::ALL {
         assert!(page.contains(&format!("`{}`", cause.name())), "docs/metrics.md lacks the cause {}", cause.name());

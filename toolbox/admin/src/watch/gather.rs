@@ -1,0 +1,296 @@
+//! Gathering: the document of a server, made of what its frame published and of what others keep anyway.
+//!
+//! Runs on the admin thread, once a second while somebody watches. What is the frame's own came from it without a lock
+//! that it waits for; the rest is read where it lies: memory by scope, the accounts, the recorder's figures and rules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use throng::metrics::PublishedMetrics;
+use throng::overload::Level;
+use throng::packet_report::PacketRow;
+use throng::questions::WorldRow;
+use throng::report::ServerStatus;
+use throng::watch::{KindSecond, SubsystemSecond, WatchedSecond, Watcher};
+use throng_platform::time::Nanos;
+use throng_profiler::rules::Rules;
+use throng_profiler::{memory, site};
+
+use super::WatchSource;
+use super::document::{
+    CLIENTS_MAX, CategoryTime, ClientNow, Count, Door, Frames, Health, HostFigure, InKind, KindOfWorld, Load,
+    MemoryNow, PACKETS_MAX, PacketsOfKind, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow, Subsystem,
+    WORLDS_MAX, WorldNow,
+};
+use crate::AdminSource;
+
+/// A server that is watched.
+pub(crate) struct ServerWatch {
+    published: Arc<PublishedMetrics>,
+    watcher: Watcher,
+}
+
+impl ServerWatch {
+    pub(crate) fn begin(published: Arc<PublishedMetrics>) -> Self {
+        let watcher = published.watch();
+        Self { published, watcher }
+    }
+}
+
+impl WatchSource for ServerWatch {
+    fn frames(&mut self) -> Frames {
+        let mut frames = Frames::default();
+        let lost = self.watcher.frames(|number, us| {
+            frames.numbers.push(number as f64);
+            frames.us.push(us);
+        });
+        frames.lost = lost as f64;
+        frames
+    }
+
+    fn health(&mut self) -> Health {
+        let published = &*self.published;
+        let health = AdminSource::health(published);
+        Health {
+            state: health.state.name().to_owned(),
+            frame_age_ms: health.frame_age_ms,
+            workers_stuck_ms: health.workers_stuck_ms,
+            worlds_stuck: published.worlds_stuck() as u32,
+            long_tasks_stuck: published.long_tasks_stuck() as u32,
+            saves_are_away: health.are_saves_away,
+            ..Health::default()
+        }
+    }
+
+    fn second(&mut self) -> Option<Second> {
+        let watched = self.watcher.second()?;
+        let (published, status) = (&*self.published, &watched.status);
+        let rules = published.recorder().map(|recorder| recorder.rules()).unwrap_or_default();
+        let mut worlds: Vec<WorldNow> = watched.worlds.iter().map(world).collect();
+        // One that hangs adds nothing to its load, and is what is looked for.
+        worlds.sort_by(|a, b| concern(b).cmp(&concern(a)).then(b.load.total_cmp(&a.load)));
+        let worlds_left_out = worlds.len().saturating_sub(WORLDS_MAX) as u32;
+        worlds.truncate(WORLDS_MAX);
+        let subsystems = subsystems(&watched, &rules);
+        Some(Second {
+            at_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64(),
+            server: server(&watched),
+            load: load(published, status),
+            door: Door { join_queue: status.join_queue as u32, placements_pending: status.placements_pending as u32 },
+            categories: categories(&subsystems),
+            subsystems,
+            kinds: watched.kinds.iter().map(kind).collect(),
+            worlds,
+            worlds_left_out,
+            packets: packets(&published.packets()),
+            clients: clients(published),
+            memory: memory_now(status),
+            host: host(published),
+            recorder: recorder(published),
+        })
+    }
+}
+
+fn server(watched: &WatchedSecond) -> ServerNow {
+    let status = &watched.status;
+    ServerNow {
+        second: status.second as f64,
+        workers: watched.workers as u32,
+        players: status.players as u32,
+        players_by_kind: counts(status.players_by_kind.iter().map(|(kind, count)| (kind.as_str(), *count as f64))),
+        worlds: status.worlds as u32,
+        worlds_awake: status.worlds_awake as u32,
+        plans_parked: status.plans_parked as u32,
+        frame_ms_p50: status.frame_ms_p50,
+        frame_ms_max: status.frame_ms_max,
+        frame_budget_ms: status.frame_budget_ms,
+        tick_lateness_ms_max: status.tick_lateness_ms_max,
+        ticks: status.ticks as f64,
+        ticks_missed: status.ticks_missed as f64,
+        ticks_missed_host: status.ticks_missed_host as f64,
+        host_took_ms_max: status.host_took_ms_max,
+        packets_in_per_s: status.packets_in as f64,
+        packets_out_per_s: status.packets_out as f64,
+        bytes_out_per_s: status.bytes_out as f64,
+        cpu_cores: status.cpu_cores,
+        rss_mb: status.rss_mb,
+        game_gauges: counts(status.game_gauges.iter().map(|(name, value)| (*name, *value as f64))),
+    }
+}
+
+fn counts<'a>(pairs: impl Iterator<Item = (&'a str, f64)>) -> Vec<Count> {
+    pairs.map(|(name, count)| Count { name: name.to_owned(), count }).collect()
+}
+
+fn load(published: &PublishedMetrics, status: &ServerStatus) -> Load {
+    Load {
+        overload: published.overload_level().name().to_owned(),
+        worlds_overloaded: status.worlds_overloaded as u32,
+        worlds_slowed: status.worlds_slowed as u32,
+        time_factor_min: status.time_factor_min,
+        time_lost_share: status.time_lost_share,
+        admission_is_closed: status.admission_is_closed,
+        starvation_level: status.starvation_level as u32,
+        admission_waits: status.admission_waits,
+        long_tasks_waiting: status.long_tasks_waiting as u32,
+        long_tasks_ms: status.long_tasks_ms,
+        long_tasks_freeing_ms: status.long_tasks_freeing_ms,
+    }
+}
+
+const NS_PER_US: f64 = 1e3;
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / NS_PER_US
+}
+
+/// Budgets that nothing has been measured against yet are told as well.
+fn subsystems(watched: &WatchedSecond, rules: &Rules) -> Vec<Subsystem> {
+    let frames = watched.frames.max(1) as f64;
+    let mut told: Vec<Subsystem> = (watched.subsystems.iter())
+        .map(|of| Subsystem {
+            name: of.name.to_owned(),
+            category: of.category.to_owned(),
+            us_per_frame: us(of.taken_ns) / frames,
+            us_frame_max: us(of.frame_ns_max),
+            lock_wait_us_per_frame: us(of.lock_wait_ns) / frames,
+            budget_us: said(&rules.subsystem_budgets_ns, of.name),
+            kinds: in_kinds(of, &watched.kinds, rules),
+        })
+        .collect();
+    told.sort_by(|a, b| b.us_per_frame.total_cmp(&a.us_per_frame));
+    told
+}
+
+fn said(budgets: &[(String, u64)], name: &str) -> Option<f64> {
+    budgets.iter().find(|(other, _)| other == name).map(|(_, budget_ns)| us(*budget_ns))
+}
+
+fn in_kinds(of: &SubsystemSecond, kinds: &[KindSecond], rules: &Rules) -> Vec<InKind> {
+    let mut told = BTreeMap::<&str, InKind>::new();
+    let entry = |kind: &str| InKind { kind: kind.to_owned(), ..InKind::default() };
+    for taken in &of.in_kinds {
+        let in_kind = told.entry(taken.kind).or_insert_with(|| entry(taken.kind));
+        in_kind.us_frame_max = us(taken.frame_ns_max);
+        let ticks = kinds.iter().find(|kind| kind.kind == taken.kind).map(|kind| kind.ticks as f64);
+        in_kind.us_per_tick = ticks.map(|ticks| us(taken.taken_ns) / ticks);
+    }
+    for budgets in &rules.kind_budgets {
+        let (per_frame, per_tick) = (said(&budgets.subsystems_ns, of.name), said(&budgets.per_tick_ns, of.name));
+        if per_frame.is_some() || per_tick.is_some() {
+            let in_kind = told.entry(&budgets.kind).or_insert_with(|| entry(&budgets.kind));
+            (in_kind.frame_budget_us, in_kind.tick_budget_us) = (per_frame, per_tick);
+        }
+    }
+    told.into_values().collect()
+}
+
+fn categories(subsystems: &[Subsystem]) -> Vec<CategoryTime> {
+    let mut sums = BTreeMap::<&str, f64>::new();
+    subsystems.iter().for_each(|of| *sums.entry(&of.category).or_default() += of.us_per_frame);
+    let mut told: Vec<_> =
+        sums.into_iter().map(|(name, us_per_frame)| CategoryTime { name: name.to_owned(), us_per_frame }).collect();
+    told.sort_by(|a, b| b.us_per_frame.total_cmp(&a.us_per_frame));
+    told
+}
+
+fn kind(of: &KindSecond) -> KindOfWorld {
+    KindOfWorld {
+        kind: of.kind.to_owned(),
+        ticks: of.ticks as f64,
+        tick_us_mean: us(of.taken_ns) / of.ticks.max(1) as f64,
+        tick_us_max: us(of.tick_ns_max),
+    }
+}
+
+fn world(row: &WorldRow) -> WorldNow {
+    let cost = if row.is_dormant { 0.0 } else { row.tick_cost.as_secs_f64() };
+    WorldNow {
+        world: row.id.to_string(),
+        kind: row.kind.to_string(),
+        rate_hz: row.rate.0,
+        players: row.players as u32,
+        is_dormant: row.is_dormant,
+        time_percent: row.time_percent,
+        tick_us: us(row.tick_cost.0),
+        last_tick_us: us(row.last_tick.0),
+        longest_tick_us: us(row.longest_tick.0),
+        load: cost * f64::from(row.rate.0) * f64::from(row.time_percent) / 100.0,
+        ticks_missed: row.ticks_missed as f64,
+        overload: row.overload.name().to_owned(),
+        hangs_for_ms: row.hangs_for().map(Nanos::as_millis_f64),
+    }
+}
+
+/// How much it matters that a world is seen, before what it takes does.
+fn concern(world: &WorldNow) -> u8 {
+    let is_late = world.time_percent < 100 || world.overload != Level::Normal.name();
+    if world.hangs_for_ms.is_some() { 2 } else { u8::from(is_late) }
+}
+
+/// Over all worlds: which of them sends what is what the console's `packets --by-world` tells.
+fn packets(rows: &[PacketRow]) -> Vec<PacketsOfKind> {
+    let mut sums = BTreeMap::<(&str, &str), PacketsOfKind>::new();
+    for row in rows {
+        let new =
+            || PacketsOfKind { kind: row.kind.to_owned(), cause: row.cause.to_owned(), ..PacketsOfKind::default() };
+        let sum = sums.entry((row.kind, row.cause)).or_insert_with(new);
+        sum.packets_per_s += row.packets_per_s;
+        sum.updates_per_s += row.updates_per_s;
+        sum.bytes_per_s += row.bytes_per_s;
+    }
+    let mut told: Vec<_> = sums.into_values().collect();
+    told.sort_by(|a, b| b.bytes_per_s.total_cmp(&a.bytes_per_s));
+    told.truncate(PACKETS_MAX);
+    told
+}
+
+fn clients(published: &PublishedMetrics) -> Vec<ClientNow> {
+    let rows = published.clients().into_iter().take(CLIENTS_MAX);
+    let told = rows.map(|row| ClientNow {
+        client: row.client_id.to_string(),
+        world: row.world,
+        line_us_per_s: row.line_us_per_s,
+        work_per_s: row.work_per_s,
+        messages_per_s: row.messages_per_s,
+        refused_per_s: row.refused_per_s,
+        bytes_in_per_s: row.bytes_in_per_s,
+        bytes_out_per_s: row.bytes_out_per_s,
+    });
+    told.collect()
+}
+
+const BYTES_PER_MB: f64 = 1e6;
+
+fn memory_now(status: &ServerStatus) -> MemoryNow {
+    let mut by_name = BTreeMap::<&str, u64>::new();
+    let outside = ("outside of every scope", memory::live_bytes(None));
+    let of_sites = site::all().into_iter().map(|site| (site.name(), memory::live_bytes(site.id())));
+    of_sites.chain([outside]).for_each(|(name, bytes)| *by_name.entry(name).or_default() += bytes);
+    let mut scopes: Vec<(&str, u64)> = by_name.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
+    scopes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mb = |bytes: u64| bytes as f64 / BYTES_PER_MB;
+    let (told, others) = scopes.split_at(scopes.len().min(SCOPES_MAX));
+    MemoryNow {
+        rss_mb: status.rss_mb,
+        scopes: told.iter().map(|&(scope, bytes)| ScopeMemory { scope: scope.to_owned(), mb: mb(bytes) }).collect(),
+        others_mb: mb(others.iter().map(|(_, bytes)| bytes).sum()),
+    }
+}
+
+fn host(published: &PublishedMetrics) -> Vec<HostFigure> {
+    let figures = published.account_figures().into_iter();
+    figures.map(|(name, value)| HostFigure { name: name.to_owned(), value }).collect()
+}
+
+fn recorder(published: &PublishedMetrics) -> Option<RecorderNow> {
+    let figures = published.recorder()?.figures();
+    Some(RecorderNow {
+        captures: figures.captures_saved as f64,
+        captures_failed: figures.captures_failed as f64,
+        in_cooldown: figures.in_cooldown as f64,
+        records_lost: figures.records_lost as f64,
+        memory_mb: figures.memory_bytes as f64 / BYTES_PER_MB,
+    })
+}

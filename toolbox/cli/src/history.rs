@@ -1,0 +1,127 @@
+//! `throng history`: which commits made something slower. The work is the lab's.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use throng::text_table::{Cell, Column, TextTable};
+use throng_lab::history::{self, Contents, Findings};
+
+use crate::{
+    outcome::{CommandResult, Verdict},
+    output::{remark, say},
+};
+
+/// Where runs are kept, unless somebody says otherwise.
+pub const FOLDER: &str = "reports/history";
+
+#[derive(Args)]
+pub struct HistoryArguments {
+    /// The folder, or one file of it; load runs and benches append to it.
+    #[arg(value_name = "FOLDER", default_value = FOLDER)]
+    folder: PathBuf,
+    /// Write a page with a chart for each subsystem, by commit.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// End with status 1 if something became slower.
+    #[arg(long)]
+    fail_on_slower: bool,
+    /// Print one JSON object as the last line.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: HistoryArguments) -> CommandResult {
+    let HistoryArguments { folder, html, fail_on_slower, json } = arguments;
+    let contents = history::read(&folder)?;
+    tell_faults(&contents);
+    let findings = Findings::of(&contents.records);
+    let told = findings.told();
+    if let Some(path) = &html {
+        history::write_page(path, &findings.page(&contents, &folder)?)?;
+        remark(format_args!("page: {}", path.display()));
+    }
+    let slower = told.iter().filter(|change| change.verdict == "slower").count();
+    if json {
+        let series: Vec<_> = findings
+            .series
+            .iter()
+            .map(|one| {
+                json!({
+                    "series": one.series.title(), "machine": one.series.machine, "runs": one.series.runs().count(),
+                    "commits": one.series.commits.iter().map(|commit| commit.commit).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let faults: Vec<String> = contents.faults.iter().map(ToString::to_string).collect();
+        say(json!({
+            "runs": contents.records.len(), "series": series, "changes": told, "slower_count": slower,
+            "faults": faults, "faults_count": contents.faults_count,
+        }))?;
+    } else {
+        say(series_table(&findings).text().trim_end())?;
+        if told.is_empty() {
+            say("\nnothing became slower or faster")?;
+        } else {
+            say(format_args!("\n{}", changes_table(&told).text().trim_end()))?;
+        }
+    }
+    Ok(if fail_on_slower && slower > 0 { Verdict::Failed } else { Verdict::Fine })
+}
+
+fn tell_faults(contents: &Contents) {
+    contents.faults.iter().for_each(remark);
+    let untold = contents.faults_count - contents.faults.len();
+    if untold > 0 {
+        remark(format_args!("and {untold} more lines that are no records"));
+    }
+}
+
+fn series_table(findings: &Findings<'_>) -> TextTable {
+    let mut table = TextTable::new([
+        Column::text("runs of", "series"),
+        Column::integer("runs", "runs"),
+        Column::integer("commits", "commits"),
+        Column::text("machine", "machine"),
+    ]);
+    for one in &findings.series {
+        let series = &one.series;
+        table.row(&[
+            Cell::Text(&series.title()),
+            Cell::Integer(series.runs().count() as i64),
+            Cell::Integer(series.commits.len() as i64),
+            Cell::Text(&series.machine.to_string()),
+        ]);
+    }
+    table
+}
+
+fn changes_table(told: &[history::ToldChange]) -> TextTable {
+    let mut table = TextTable::new([
+        Column::text("runs of", "series"),
+        Column::text("subsystem", "subsystem"),
+        Column::text("verdict", "verdict"),
+        Column::float("change %", "change_percent", 1),
+        Column::float("before µs", "before_us", 2),
+        Column::float("after µs", "after_us", 2),
+        Column::text("last good", "good_commit"),
+        Column::text("first bad", "bad_commit"),
+        Column::text("likeliest", "likely_commit"),
+        Column::integer("suspects", "suspects_count"),
+    ]);
+    for change in told {
+        table.row(&[
+            Cell::Text(&change.series),
+            Cell::Text(&change.subsystem),
+            Cell::Text(change.verdict),
+            Cell::Float(change.change_percent),
+            Cell::Float(change.before_us),
+            Cell::Float(change.after_us),
+            Cell::Text(&change.good_commit),
+            Cell::Text(&change.bad_commit),
+            Cell::Text(&change.likely_commit),
+            Cell::Integer(change.suspects_count as i64),
+        ]);
+    }
+    table
+}

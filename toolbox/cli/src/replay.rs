@@ -1,0 +1,217 @@
+//! `replay`: a recording is run again, without sockets, and each state is held against what was recorded.
+//!
+//! The game, its size and its settings are those of the recording; how many threads there are and how fast it goes is the
+//! caller's, and changes nothing of what comes of it.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use throng::{
+    Server,
+    ids::WorldId,
+    recording::{About, RecordingFiles},
+    replay::{ReplayGame, ReplayOptions, ReplayReport},
+};
+use throng_game::Game;
+
+use crate::{
+    command_line,
+    executable::Executable,
+    outcome::{CommandResult, Verdict},
+    output::{remark, say},
+    played::Played,
+};
+
+/// What is printed one by one of divergences, gaps and failures; the rest is counted.
+const LINES_MAX: usize = 20;
+
+#[derive(Args)]
+pub struct ReplayArguments {
+    /// A folder with a recording, of which the newest is taken; or one of its segments.
+    #[arg(value_name = "FILE|FOLDER")]
+    recording: PathBuf,
+    /// As fast as it goes; the default.
+    #[arg(long, conflicts_with = "real_time")]
+    fast: bool,
+    /// As fast as it was recorded, in steps of about a second.
+    #[arg(long)]
+    real_time: bool,
+    /// Threads that have worlds. The result is the same with any number.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
+    /// End each world after this tick.
+    #[arg(long, value_name = "N")]
+    to_tick: Option<u32>,
+    /// Replay this world alone: 7, or 7.2.
+    #[arg(long, value_name = "WORLD", value_parser = world_id)]
+    world: Option<WorldId>,
+    /// Save a capture of the last seconds of the replay into this folder ("captures" if none is named).
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "captures")]
+    capture: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+fn world_id(text: &str) -> Result<WorldId, String> {
+    let (index, generation) = text.split_once('.').unwrap_or((text, "0"));
+    let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number; a world is 7, or 7.2"));
+    Ok(WorldId::new(number(index)?, number(generation)?))
+}
+
+pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) -> CommandResult {
+    let recording = RecordingFiles::open(&arguments.recording)?;
+    let game = game_of(recording.about(), arguments, executable, games)?;
+    let options = ReplayOptions {
+        threads: arguments.workers.into(),
+        real_time: arguments.real_time && !arguments.fast,
+        to_tick: arguments.to_tick,
+        world: arguments.world,
+    };
+    let report = game.replay(&recording, &options)?;
+    let capture = arguments.capture.is_some().then(|| game.recorder()).flatten();
+    let capture = capture.map(|recorder| recorder.save_now("the end of a replay")).transpose()?;
+    let capture = capture.map(|saved| saved.path);
+    if arguments.json {
+        say(as_json(&report, recording.about(), capture))?;
+    } else {
+        tell(&report, recording.about())?;
+        if let Some(path) = capture {
+            say(format_args!("capture: {}", path.display()))?;
+        }
+    }
+    // Of another build hashes need not hold, and worlds that cannot be made are still a failure.
+    let holds = report.failures.is_empty() && (report.divergences.is_empty() || report.is_other_build);
+    Ok(if holds { Verdict::Fine } else { Verdict::Failed })
+}
+
+/// The game that was recorded, in this build, of the size and with the settings that it had.
+fn game_of(
+    about: &About,
+    arguments: &ReplayArguments,
+    executable: Executable,
+    games: &[Game],
+) -> Result<ReplayGame, Box<dyn std::error::Error>> {
+    if games.iter().all(|game| game.name() != about.game) {
+        let known: Vec<&str> = games.iter().map(Game::name).collect();
+        let path = arguments.recording.display();
+        return Err(format!(
+            "{path}: the recording is of {}, and this executable has {}; replay it with the game's own",
+            about.game,
+            known.join(", ")
+        )
+        .into());
+    }
+    let words = served_words(about, executable, games);
+    let matches = command_line(executable, games)
+        .try_get_matches_from(words)
+        .map_err(|error| format!("this build does not understand how the game was started: {error}"))?;
+    let played = Played::of(games, &matches)?;
+    let (settings, build_worlds) = played.game.settings_of("the recording's settings", &about.settings)?;
+    let mut server = Server::for_replay(&settings, played.game.schema(), about);
+    server.set_build(executable.build());
+    server.set_game(played.game.name());
+    build_worlds(&mut server, &played.arguments)?;
+    if let Some(folder) = &arguments.capture {
+        let mut settings = settings;
+        settings.recorder.rules = None;
+        drop(server.start_recorder(&settings, Some(folder), executable.full_name())?);
+    }
+    Ok(server.into_replay())
+}
+
+/// The recorded words, as those of this executable: one with a single game has no word for it.
+fn served_words(about: &About, executable: Executable, games: &[Game]) -> Vec<String> {
+    let mut words = vec![executable.name.to_owned(), "serve".to_owned()];
+    let mut recorded = about.arguments.clone();
+    let names_game = recorded.first().is_some_and(|word| word == "--game") && recorded.len() >= 2;
+    if names_game {
+        recorded.drain(..2);
+    }
+    if games.len() > 1 {
+        words.extend(["--game".to_owned(), about.game.clone()]);
+    }
+    words.extend(recorded);
+    words
+}
+
+fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {
+    let ReplayReport { worlds, ticks, ticks_skipped, hashes_equal, divergences, gaps, failures, tails, .. } = report;
+    for tail in tails {
+        remark(format_args!("{}: {}", tail.path.display(), tail.what));
+    }
+    if report.is_other_build {
+        remark(format_args!(
+            "it was recorded by {} ({}), another build than this one: inputs are replayed, and states need not be equal",
+            about.version, about.commit
+        ));
+    }
+    for (world, why) in failures.iter().take(LINES_MAX) {
+        remark(format_args!("world {world} cannot be replayed: {why}"));
+    }
+    for gap in gaps.iter().take(LINES_MAX) {
+        let after =
+            gap.after.map_or_else(|| "some tick".to_owned(), |ticks| format!("tick {}", ticks.saturating_sub(1)));
+        let until =
+            gap.until.map_or_else(String::new, |ticks| format!(", and goes on after tick {}", ticks.saturating_sub(1)));
+        remark(format_args!("world {}: there is a gap after {after}{until}", gap.world));
+    }
+    for divergence in divergences.iter().take(LINES_MAX) {
+        say(divergence)?;
+    }
+    let more = [failures.len(), gaps.len(), divergences.len()].map(|count| count.saturating_sub(LINES_MAX));
+    if more.iter().any(|count| *count > 0) {
+        remark(format_args!("and {} failures, {} gaps and {} divergences more", more[0], more[1], more[2]));
+    }
+    let skipped = match ticks_skipped {
+        0 => String::new(),
+        skipped => format!(", {skipped} ticks skipped without a state before them"),
+    };
+    say(format_args!(
+        "{}: {worlds} worlds, {ticks} ticks in {:.1} s{skipped}; {hashes_equal} states are equal, {} worlds go another way; \
+         states {:016x}",
+        about.game,
+        seconds(report.took),
+        divergences.len(),
+        report.states
+    ))
+}
+
+fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> serde_json::Value {
+    let divergences = report.divergences.iter().map(|divergence| {
+        let entities = divergence.entities.iter();
+        serde_json::json!({
+            "world": divergence.world.to_string(),
+            "kind": divergence.kind,
+            "tick": divergence.ticks.saturating_sub(1),
+            "equal_until_tick": divergence.equal_at.map(|ticks| ticks.saturating_sub(1)),
+            "components": divergence.components,
+            "entities": entities.map(|entity| serde_json::json!({
+                "entity": entity.place,
+                "components": entity.components,
+            })).collect::<Vec<_>>(),
+            "text": divergence.to_string(),
+        })
+    });
+    serde_json::json!({
+        "game": about.game,
+        "recorded_version": about.version,
+        "recorded_commit": about.commit,
+        "is_other_build": report.is_other_build,
+        "worlds": report.worlds,
+        "ticks": report.ticks,
+        "ticks_skipped": report.ticks_skipped,
+        "states_equal": report.hashes_equal,
+        "states": format!("{:016x}", report.states),
+        "seconds": seconds(report.took),
+        "divergences": divergences.collect::<Vec<_>>(),
+        "gaps": report.gaps.len(),
+        "failures": report.failures.iter().map(|(world, why)| format!("world {world}: {why}")).collect::<Vec<_>>(),
+        "faults": report.tails.iter().map(|tail| format!("{}: {}", tail.path.display(), tail.what)).collect::<Vec<_>>(),
+        "capture": capture,
+    })
+}
+
+fn seconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1_000.0).round() / 1_000.0
+}

@@ -1,0 +1,132 @@
+//! `workload`, a hidden command: a game with its bots in this one process, on a virtual clock, step by step as the parent
+//! process asks. `preflight` runs two builds of it in turns. What the two say to each other: docs/spec/workload.md.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use throng::server::ServerError;
+use throng::settings::SaveStore;
+use throng_game::{Arguments, BuildError};
+use throng_platform::{process, sched};
+use throng_simulator::workload::Workload;
+use throng_simulator::{Simulation, SimulationSettings};
+
+use crate::{
+    executable::Executable,
+    outcome::{CommandResult, Verdict},
+    output::say,
+    played::Played,
+};
+
+#[derive(Args)]
+pub struct WorkloadArguments {
+    /// Settings for the server; what they say of addresses, browsers, saves and captures does not apply. Without it
+    /// `throng.toml` here, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Runs with the same seed do the same work.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Runs on this core alone.
+    #[arg(long)]
+    core: Option<u32>,
+    /// Time of the server that goes by, when all bots are in, before the first step (s).
+    #[arg(long, default_value_t = 3.0)]
+    warm_up_s: f64,
+    /// Test switch: lets a subsystem take so much more of its own time, in percent.
+    #[arg(long, value_name = "SUBSYSTEM=PERCENT")]
+    slow: Option<String>,
+}
+
+/// Bots that are not in by then never will be (s, of the server).
+const JOIN_WITHIN_S: f64 = 120.0;
+
+pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
+    let slow = arguments.slow.as_deref().map(parse_slow).transpose()?;
+    if let Some(core) = arguments.core {
+        sched::pin_this_thread(core)
+            .map_err(|cause| format!("--core {core}: {cause}; name one that this process may use"))?;
+    }
+    let mut workload = build(&arguments, played, executable)?;
+    if let Some((subsystem, percent)) = &slow {
+        workload.slow(subsystem, percent / 100.0);
+    }
+    say(json!({"ready": {
+        "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
+        "game": played.game.name(), "players": played.arguments.players, "npcs": played.arguments.npcs,
+    }}))?;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let frames = line.strip_prefix("step ").and_then(|frames| frames.parse::<u32>().ok());
+        let Some(frames) = frames else { return Err(format!("`{line}` is no order; `step FRAMES` is").into()) };
+        let step = workload.step(frames);
+        let times: serde_json::Map<String, serde_json::Value> =
+            step.times.iter().map(|time| (time.subsystem.to_owned(), json!([time.category, time.ns]))).collect();
+        say(json!({"status": {
+            "times_ns": times, "allocations": step.allocations, "packets_out": step.packets_out,
+            "bytes_out": step.bytes_out, "waited_ns": step.waited_ns,
+        }}))?;
+    }
+    let totals = workload.simulation().totals();
+    say(json!({"report": {
+        "players_connected": totals.playing, "disconnects": totals.disconnects, "state_errors": totals.state_errors,
+        "entity_updates": totals.entity_updates, "rss_mb": process::rss_bytes() as f64 / 1e6,
+    }}))?;
+    Ok(Verdict::Fine)
+}
+
+/// The game with all its bots in, warm.
+fn build(
+    arguments: &WorkloadArguments,
+    played: &Played<'_>,
+    executable: Executable,
+) -> Result<Workload, Box<dyn std::error::Error>> {
+    let (mut settings, build_worlds) = played.game.find_settings(arguments.config.as_deref())?;
+    // Nothing of this run is anybody's to keep, and without a recorder there would be no figures.
+    (settings.recorder.on, settings.recorder.captures) = (true, None);
+    (settings.saves.store, settings.saves.folder, settings.saves.postgres) = (SaveStore::None, None, None);
+    let behaviours = played.behaviours()?;
+    let mut of_simulation = SimulationSettings::new(played.game.schema(), arguments.seed);
+    of_simulation.think_hz = played.game.bots_hz();
+    of_simulation.server = settings.clone();
+    of_simulation.server.server.audit_samples = false;
+    let of_game: &Arguments = &played.arguments;
+    let (mut simulation, started) = Simulation::new(&of_simulation, |server| {
+        let started = || -> Result<(), BuildError> {
+            build_worlds(server, of_game)?;
+            server.start_recorder(&settings, None, executable.full_name())?;
+            Ok(())
+        };
+        Ok::<_, ServerError>(started())
+    })?;
+    started?;
+    let players = of_game.players as usize;
+    // A few at a time: all at once would be another load than the one that is measured.
+    let each_time = players.div_ceil(40).max(1);
+    for bot in 0..players {
+        simulation.join(behaviours(bot));
+        if bot % each_time == each_time - 1 {
+            simulation.step();
+        }
+    }
+    let all_in = simulation.run_until(JOIN_WITHIN_S, |simulation| simulation.totals().playing == players as u64);
+    if !all_in {
+        let playing = simulation.totals().playing;
+        return Err(
+            format!("only {playing} of {players} bots play after {JOIN_WITHIN_S:.0} s; try fewer --players").into()
+        );
+    }
+    simulation.run_for(arguments.warm_up_s);
+    Ok(Workload::new(simulation))
+}
+
+fn parse_slow(text: &str) -> Result<(String, f64), String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(subsystem, percent)| Some((subsystem.to_owned(), percent.parse::<f64>().ok()?)));
+    parts
+        .filter(|(_, percent)| percent.is_finite() && *percent >= 0.0)
+        .ok_or_else(|| format!("--slow {text}: write SUBSYSTEM=PERCENT, such as replication.interest=5"))
+}

@@ -1,0 +1,198 @@
+//! History: load runs are kept, and runs of many commits are asked which of them made something slower.
+//!
+//! The store and the test are `throng-history`'s; here a load run becomes a record, and a store becomes findings, which a
+//! command prints and a page shows.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use throng_history::changes::{self, Change, EVERYTHING};
+use throng_history::record::{FORMAT, KeptBar, RunKind};
+use throng_history::series::{self, Series};
+use throng_history::store::{self, StoreError};
+use throng_history::{Machine, Record};
+
+use crate::charts::ChartError;
+use crate::earlier_runs::{RunFigures, unix_s};
+use crate::load::LoadRun;
+use crate::load_report::LoadReport;
+use crate::{history_page, report};
+
+pub use throng_history::store::{Contents, read};
+
+/// Keeps a run in a history. None is kept of a run that was not whole, or whose server recorded nothing: it says nothing of
+/// what a tick takes.
+pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let record = record(&run.report, Machine::here(), unix_s(std::time::SystemTime::now()))?;
+    record.map(|record| store::append(folder, &record)).transpose()
+}
+
+fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<Option<Record>, serde_json::Error> {
+    let run = RunFigures::of(report, &machine)?;
+    if !run.tells() || !run.is_whole() {
+        return Ok(None);
+    }
+    let bars = report.bars.iter().map(|bar| KeptBar {
+        key: bar.key.clone(),
+        measured: bar.measured,
+        limit: bar.limit,
+        passed: bar.passed,
+    });
+    let figures = [
+        ("frame_ms.p99", report.frame_ms.p99),
+        ("tick_lateness_ms.max", report.tick_lateness_ms.max),
+        ("ticks_missed", report.ticks_missed as f64),
+        ("server_cpu_cores", report.server_cpu_cores),
+        ("server_rss_mb", report.server_rss_mb),
+        ("bytes_out_per_player_per_s", report.bytes_out_per_player_per_s),
+        ("allocations_per_frame", report.allocations_per_frame),
+    ];
+    Ok(Some(Record {
+        format: FORMAT,
+        written_unix_s,
+        kind: RunKind::Load,
+        name: report.game.clone(),
+        scenario: format!("{}, {} players, {} NPCs", report.scenario, report.players_connected, report.npcs),
+        commit: report.commit.clone(),
+        machine,
+        seconds: report.seconds,
+        tick_budget_us: run.tick_budget_us(),
+        times_us: run.scopes_us_per_tick,
+        categories_us: run.categories_us_per_tick,
+        passed: Some(report.passed),
+        bars: bars.collect(),
+        figures: figures.map(|(key, value)| (key.to_owned(), value)).into(),
+    }))
+}
+
+/// What a store tells.
+pub struct Findings<'a> {
+    pub series: Vec<SeriesFindings<'a>>,
+}
+
+/// A series, and where it changes.
+pub struct SeriesFindings<'a> {
+    pub series: Series<'a>,
+    pub changes: Vec<Change>,
+}
+
+/// A change in words and commits, as JSON holds it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToldChange {
+    /// Which runs: kind, name, scenario.
+    pub series: String,
+    /// `everything` is all of them alike.
+    pub subsystem: String,
+    /// `slower` or `faster`.
+    pub verdict: &'static str,
+    /// Of the time before, in percent.
+    pub change_percent: f64,
+    pub before_us: f64,
+    pub after_us: f64,
+    /// The last commit that surely was as before, the first that surely is as after, and the likeliest one.
+    pub good_commit: String,
+    pub bad_commit: String,
+    pub likely_commit: String,
+    /// Commits that it may have come in with.
+    pub suspects_count: usize,
+    pub deviations: f64,
+}
+
+impl<'a> Findings<'a> {
+    /// Looks at all series of these records, which come by time. Some ms for each series of a hundred runs.
+    pub fn of(records: &'a [Record]) -> Self {
+        let series = series::group(records).into_iter().map(|series| {
+            let changes = changes::find(&series, |record| &record.times_us);
+            SeriesFindings { series, changes }
+        });
+        Self { series: series.collect() }
+    }
+
+    /// All changes, in the order of series and commits.
+    pub fn told(&self) -> Vec<ToldChange> {
+        self.series.iter().flat_map(SeriesFindings::told).collect()
+    }
+
+    /// One page, with what could not be read in `contents`.
+    pub fn page(&self, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
+        history_page::page(self, contents, folder)
+    }
+}
+
+impl SeriesFindings<'_> {
+    pub fn told(&self) -> Vec<ToldChange> {
+        let commit = |place: usize| self.series.commits[place].commit.to_owned();
+        let told = |change: &Change| {
+            let of_all = if change.subsystem == EVERYTHING { f64::NAN } else { 1.0 };
+            ToldChange {
+                series: self.series.title(),
+                subsystem: change.subsystem.clone(),
+                verdict: if change.is_slower() { "slower" } else { "faster" },
+                change_percent: 100.0 * change.shift,
+                before_us: change.before_us * of_all,
+                after_us: change.after_us * of_all,
+                good_commit: commit(change.good),
+                bad_commit: commit(change.bad),
+                likely_commit: commit(change.likely),
+                suspects_count: change.bad - change.good,
+                deviations: change.deviations,
+            }
+        };
+        self.changes.iter().map(told).collect()
+    }
+}
+
+/// Writes a page to where it was wanted.
+pub fn write_page(path: &Path, page: &str) -> Result<(), report::ReportError> {
+    std::fs::write(path, page).map_err(|cause| report::ReportError::Write { path: path.to_owned(), cause })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report(commit: &str, shots_us: f64) -> LoadReport {
+        serde_json::from_value(json!({
+            "passed": true, "commit": commit, "game": "duel", "scenario": "usual", "players_connected": 10, "ticks": 100, "seconds": 10.0,
+            "workers": 2, "categories_us_per_tick": {"gameplay": shots_us}, "scopes_us_per_tick": {"shots": shots_us, "net": 5.0},
+            "bars": [{"key": "ticks", "measured": 100.0, "requirement": "at_least", "limit": 1.0, "passed": true}],
+        }))
+        .unwrap()
+    }
+
+    fn records() -> Vec<Record> {
+        let run = |number: u64| {
+            let (commit, slower) = (number / 3, number >= 15);
+            let us = if slower { 12.0 } else { 10.0 } + 0.01 * (number % 4) as f64;
+            record(&report(&format!("commit{commit}"), us), Machine::default(), 1_000 + number).unwrap().unwrap()
+        };
+        (0..30).map(run).collect()
+    }
+
+    #[test]
+    fn a_run_is_kept_with_what_it_took_and_a_part_of_one_is_not() {
+        let kept = &records()[0];
+        assert_eq!((kept.scenario.as_str(), kept.tick_budget_us), ("usual, 10 players, 0 NPCs", Some(200_000.0)));
+        assert_eq!((kept.times_us["shots"], kept.bars[0].key.as_str(), kept.passed), (10.0, "ticks", Some(true)));
+        let interrupted = LoadReport { interrupted: true, ..report("abc", 10.0) };
+        assert_eq!(record(&interrupted, Machine::default(), 7).unwrap(), None);
+    }
+
+    #[test]
+    fn a_slower_subsystem_is_named_with_its_commits_in_words_and_on_the_page() {
+        let records = records();
+        let findings = Findings::of(&records);
+        let told = findings.told();
+        let [change] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((change.subsystem.as_str(), change.verdict, change.suspects_count), ("shots", "slower", 1));
+        assert_eq!((change.good_commit.as_str(), change.bad_commit.as_str()), ("commit4", "commit5"));
+        assert!((change.change_percent - 20.0).abs() < 1.0, "{change:?}");
+        let contents = Contents::default();
+        let page = findings.page(&contents, Path::new("reports/history")).unwrap();
+        for part in ["shots", "slower", "commit4", "commit5", "<svg", "budget"] {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A history as one page: what became slower first, then a chart for each subsystem, by commit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use maud::{Markup, html};
+use throng_history::changes::Change;
+use throng_history::store::Contents;
+use throng_history::{Machine, Record};
+
+use crate::charts::{Chart, ChartError, Line, LineChart, ORANGE, RED, Stroke, TEAL, top_above};
+use crate::document::{Heading, document};
+use crate::history::{Findings, SeriesFindings, ToldChange};
+use crate::page::{chart, grouped, machine_rows, number};
+
+/// Of each series: those that changed, and those that take most.
+const SUBSYSTEMS_MAX: usize = 12;
+const CATEGORIES_MAX: usize = 10;
+const SIZE: (u32, u32) = (548, 230);
+const COMMIT_LETTERS: usize = 7;
+
+pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
+    let told = findings.told();
+    let slower = told.iter().filter(|change| change.verdict == "slower").count();
+    let title = match slower {
+        0 => "nothing became slower".to_owned(),
+        1 => "one subsystem became slower".to_owned(),
+        count => format!("{count} times something became slower"),
+    };
+    let mut sections = Vec::new();
+    for one in &findings.series {
+        sections.push(series(one)?);
+    }
+    let heading = Heading {
+        tab: "History",
+        kind: "Throng history",
+        title: &title,
+        verdict: if slower == 0 { "passed" } else { "failed" },
+        subtitle: html! { (grouped(contents.records.len() as f64)) " runs in " code { (folder.display().to_string()) } },
+    };
+    let sections = html! {
+        @if !told.is_empty() { section { h2 { "Changes" } (changes(&told)) } }
+        @for section in &sections { (section) }
+        @if contents.faults_count > 0 {
+            section {
+                h2 { "Not read" }
+                p { (contents.faults_count) " lines are no records:" }
+                ul { @for fault in &contents.faults { li { (fault.to_string()) } } }
+            }
+        }
+    };
+    Ok(document(heading, sections))
+}
+
+fn changes(told: &[ToldChange]) -> Markup {
+    let us = |us: f64| if us.is_finite() { number(us) } else { "-".to_owned() };
+    html! {
+        table {
+            tr {
+                th { "Runs" } th { "Subsystem" } th { "Verdict" } th.n { "Change" } th.n { "Before, µs" } th.n { "After, µs" }
+                th { "Last good" } th { "First bad" } th { "Likeliest" } th.n { "Suspects" }
+            }
+            @for change in told {
+                tr.(if change.verdict == "slower" { "failed" } else { "passed" }) {
+                    td { (change.series) }
+                    td { code { (change.subsystem) } }
+                    td { (change.verdict) }
+                    td.n { (format!("{:+.1} %", change.change_percent)) }
+                    td.n { (us(change.before_us)) }
+                    td.n { (us(change.after_us)) }
+                    td { code { (change.good_commit) } }
+                    td { code { (change.bad_commit) } }
+                    td { code { (change.likely_commit) } }
+                    td.n { (change.suspects_count) }
+                }
+            }
+        }
+    }
+}
+
+fn series(one: &SeriesFindings<'_>) -> Result<Markup, ChartError> {
+    let series = &one.series;
+    let runs = series.runs().count();
+    let machine: &Machine = series.machine;
+    let charts = draw(one)?;
+    Ok(html! {
+        section {
+            h2 { (series.title()) }
+            p { (runs) " runs of " (series.commits.len()) " commits; each point is the median of its commit's runs. Where a change may have come in is shaded." }
+            div.charts { @for one in &charts { (chart(one)) } }
+            table { (machine_rows(machine)) }
+        }
+    })
+}
+
+fn draw(one: &SeriesFindings<'_>) -> Result<Vec<Chart>, ChartError> {
+    let series = &one.series;
+    let whole = series.by_commit(|run| Some(run.times_us.values().sum()));
+    let budget = series.by_commit(|run| run.tick_budget_us);
+    let mut charts = Vec::new();
+    // A bench's times are of different things, and have no sum.
+    if series.kind == throng_history::record::RunKind::Load {
+        charts.push(draw_one(one, "All of a tick", &whole, &budget, None)?);
+        for name in costliest(series.runs(), |run| &run.categories_us).into_iter().take(CATEGORIES_MAX) {
+            let points = series.by_commit(|run| run.categories_us.get(&name).copied());
+            charts.push(draw_one(one, &name, &points, &[], None)?);
+        }
+    }
+    let mut names: Vec<String> = costliest(series.runs(), |run| &run.times_us);
+    names.sort_by_key(|name| !one.changes.iter().any(|change| change.subsystem == *name));
+    for name in names.into_iter().take(SUBSYSTEMS_MAX) {
+        let points = series.by_commit(|run| run.times_us.get(&name).copied());
+        let change = one.changes.iter().rfind(|change| change.subsystem == name);
+        charts.push(draw_one(one, &format!("Scopes of {name}"), &points, &[], change)?);
+    }
+    Ok(charts)
+}
+
+/// Names by the most that they took in any run.
+fn costliest<'a>(
+    runs: impl Iterator<Item = &'a Record>,
+    times: impl Fn(&Record) -> &BTreeMap<String, f64>,
+) -> Vec<String> {
+    let mut most: BTreeMap<String, f64> = BTreeMap::new();
+    for run in runs {
+        for (name, us) in times(run) {
+            let known = most.entry(name.clone()).or_default();
+            *known = us.max(*known);
+        }
+    }
+    let mut names: Vec<(String, f64)> = most.into_iter().collect();
+    names.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    names.into_iter().map(|(name, _)| name).collect()
+}
+
+fn draw_one(
+    one: &SeriesFindings<'_>,
+    title: &str,
+    figures: &[Option<f64>],
+    budget: &[Option<f64>],
+    change: Option<&Change>,
+) -> Result<Chart, ChartError> {
+    let commits = &one.series.commits;
+    let points = |figures: &[Option<f64>]| -> Vec<(f64, f64)> {
+        (0_u32..).zip(figures).filter_map(|(place, us)| Some((f64::from(place), (*us)?))).collect()
+    };
+    let (points, budget) = (points(figures), points(budget));
+    let top = top_above(points.iter().chain(&budget).map(|(_, us)| *us));
+    let x_label = |place: &f64| {
+        let is_commit = (place - place.round()).abs() < 1e-6 && *place >= 0.0;
+        let commit = commits.get(place.round() as usize).filter(|_| is_commit);
+        commit.map_or_else(String::new, |commit| commit.commit.chars().take(COMMIT_LETTERS).collect())
+    };
+    let chart = LineChart {
+        title,
+        note: "µs, by commit",
+        size: SIZE,
+        x: 0.0..commits.len().saturating_sub(1).max(1) as f64,
+        x_label: &x_label,
+        top,
+        shade: change.map(|change| (change.good as f64, change.bad as f64)),
+    };
+    let mut lines = vec![Line {
+        name: "time".to_owned(),
+        colour: if change.is_some_and(Change::is_slower) { ORANGE } else { TEAL },
+        stroke: Stroke::Dotted,
+        points,
+    }];
+    if !budget.is_empty() {
+        lines.push(Line { name: "budget".to_owned(), colour: RED, stroke: Stroke::Dashed, points: budget });
+    }
+    chart.draw(&lines)
+}

@@ -1,0 +1,180 @@
+//! A pair: a process of each build, stepped in turns on one core.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::Value;
+use throng_platform::signals::StopFlag;
+
+use super::plan::{PreflightPlan, STEPS_MIN};
+use crate::child::{Child, Said};
+
+/// Until a process has its game, its bots and its warm-up behind it, with both on one core.
+const READY_WITHIN: Duration = Duration::from_secs(300);
+const STEP_WITHIN: Duration = Duration::from_secs(60);
+const END_WITHIN: Duration = Duration::from_secs(20);
+/// A pair is over then, however long it was to be.
+const STEPS_MAX: u32 = 5_000;
+
+/// Why nothing can be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    #[error("{which} cannot be started: {path}: {cause}")]
+    Start { which: &'static str, path: String, cause: std::io::Error },
+    #[error(
+        "{which} ended ({status}) instead of playing; is it a build that has the command `workload`?  Try it by hand: {command}\n\
+         its last words:\n{words}"
+    )]
+    Ended { which: &'static str, status: String, command: String, words: String },
+    #[error("{which} said nothing for {} s; its last words:\n{words}", after.as_secs())]
+    Silent { which: &'static str, after: Duration, words: String },
+    #[error("{which} said what cannot be read: {cause}")]
+    BadStep { which: &'static str, cause: String },
+    #[error("stopped after {pairs} pairs, of which nothing can be said")]
+    Stopped { pairs: usize },
+}
+
+/// One step of one process.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct Step {
+    /// By subsystem: heading, and time (ns).
+    pub times_ns: BTreeMap<String, (String, u64)>,
+    pub allocations: u64,
+    pub packets_out: u64,
+    pub bytes_out: u64,
+    pub waited_ns: u64,
+}
+
+impl Step {
+    pub fn ns(&self, subsystem: &str) -> f64 {
+        self.times_ns.get(subsystem).map_or(0.0, |(_, ns)| *ns as f64)
+    }
+
+    pub fn all_ns(&self) -> f64 {
+        self.times_ns.values().map(|(_, ns)| *ns as f64).sum()
+    }
+}
+
+/// Steps of both, base first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct PairFigures {
+    pub steps: Vec<(Step, Step)>,
+    /// Commits, by the builds' own word.
+    pub commits: [String; 2],
+    /// What was played: game, players, NPCs.
+    pub played: Value,
+}
+
+const NAMES: [&str; 2] = ["base", "change"];
+
+/// Runs a pair: `steps` of them, or as many as fit.
+pub(super) fn run(
+    plan: &PreflightPlan,
+    core: Option<u32>,
+    number: usize,
+    steps: Option<u32>,
+    stop: &StopFlag,
+) -> Result<PairFigures, PreflightError> {
+    let start = |which: usize| Process::start(plan, which, core);
+    // Who starts first has other memory.
+    let change_first = number % 2 == 1;
+    let (mut base, mut change);
+    if change_first {
+        change = start(1)?;
+        base = start(0)?;
+    } else {
+        base = start(0)?;
+        change = start(1)?;
+    }
+    let ready = [base.ready(stop)?, change.ready(stop)?];
+    let mut pair = PairFigures {
+        steps: Vec::new(),
+        commits: [0, 1].map(|which| ready[which]["commit"].as_str().unwrap_or("unknown").to_owned()),
+        played: ready[0].clone(),
+    };
+    let (begin, order) = (Instant::now(), format!("step {}", plan.frames_per_step));
+    for step in 0..steps.unwrap_or(STEPS_MAX) {
+        let is_over = steps.is_none() && step >= STEPS_MIN && begin.elapsed().as_secs_f64() >= plan.pair_s;
+        if is_over || stop.requested() {
+            break;
+        }
+        // A B, B A, A B, ...
+        let of_both = if (step as usize + number).is_multiple_of(2) {
+            let of_base = base.step(&order)?;
+            (of_base, change.step(&order)?)
+        } else {
+            let of_change = change.step(&order)?;
+            (base.step(&order)?, of_change)
+        };
+        pair.steps.push(of_both);
+    }
+    base.child.stop();
+    change.child.stop();
+    base.child.exit_status(Instant::now() + END_WITHIN);
+    change.child.exit_status(Instant::now() + END_WITHIN);
+    Ok(pair)
+}
+
+/// One of the two.
+struct Process {
+    which: &'static str,
+    child: Child,
+    command: String,
+}
+
+impl Process {
+    fn start(plan: &PreflightPlan, which: usize, core: Option<u32>) -> Result<Self, PreflightError> {
+        let (path, own): (&Path, _) =
+            if which == 0 { (&plan.base, &plan.base_words) } else { (&plan.change, &plan.change_words) };
+        let mut words: Vec<String> = plan.words.iter().chain(own).cloned().collect();
+        words.extend(core.into_iter().flat_map(|core| ["--core".to_owned(), core.to_string()]));
+        let command = format!("{} workload {}", path.display(), words.join(" "));
+        let child = Child::start(path, "workload", &words, &[]);
+        let child = child.map_err(|cause| PreflightError::Start {
+            which: NAMES[which],
+            path: path.display().to_string(),
+            cause,
+        })?;
+        Ok(Self { which: NAMES[which], child, command })
+    }
+
+    fn ready(&mut self, stop: &StopFlag) -> Result<Value, PreflightError> {
+        let until = Instant::now() + READY_WITHIN;
+        loop {
+            match self.child.hear((Instant::now() + Duration::from_millis(200)).min(until)) {
+                Some(Said::Ready(ready)) => return Ok(ready),
+                Some(Said::Ended) => return Err(self.ended()),
+                _ if stop.requested() => return Ok(Value::Null),
+                None if Instant::now() >= until => return Err(self.silent(READY_WITHIN)),
+                _ => {}
+            }
+        }
+    }
+
+    fn step(&mut self, order: &str) -> Result<Step, PreflightError> {
+        self.child.order(order);
+        let until = Instant::now() + STEP_WITHIN;
+        match self.child.hear(until) {
+            Some(Said::Status(step)) => serde_json::from_value(step)
+                .map_err(|cause| PreflightError::BadStep { which: self.which, cause: cause.to_string() }),
+            Some(Said::Ended) => Err(self.ended()),
+            Some(other) => Err(PreflightError::BadStep { which: self.which, cause: format!("{other:?}") }),
+            None => Err(self.silent(STEP_WITHIN)),
+        }
+    }
+
+    fn ended(&mut self) -> PreflightError {
+        let status = self.child.exit_status(Instant::now() + END_WITHIN);
+        let status = status.map_or_else(|| "still there".to_owned(), |status: ExitStatus| status.to_string());
+        let words = self.child.tail().join("\n");
+        PreflightError::Ended { which: self.which, status, command: self.command.clone(), words }
+    }
+
+    fn silent(&mut self, after: Duration) -> PreflightError {
+        PreflightError::Silent { which: self.which, after, words: self.child.tail().join("\n") }
+    }
+}

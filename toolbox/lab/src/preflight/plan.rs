@@ -1,0 +1,24 @@
+//! The plan of a preflight: what is compared, and for how long.
+
+use std::path::PathBuf;
+
+/// What to compare.
+#[derive(Debug, Clone)]
+pub struct PreflightPlan {
+    pub base: PathBuf,
+    pub change: PathBuf,
+    /// Words of both, and of each alone (a test switch).
+    pub words: Vec<String>,
+    pub base_words: Vec<String>,
+    pub change_words: Vec<String>,
+    /// All pairs together (s); the last one is begun only if there is time for it.
+    pub seconds: u32,
+    /// What one pair is measured for (s), its start left out.
+    pub pair_s: f64,
+    /// Frames of a step. Too few → switching between the processes is what is measured; too many → what the host does between the two
+    /// is.
+    pub frames_per_step: u32,
+}
+
+/// Of a pair, so that its extremes can be cut off.
+pub(super) const STEPS_MIN: u32 = 20;
