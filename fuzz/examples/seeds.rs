@@ -44,7 +44,10 @@ fn main() -> io::Result<()> {
     admin()?;
     packed()?;
     checkpoints()?;
+    recordings()?;
+    saves()?;
     settings()?;
+    histories()?;
     captures()
 }
 
@@ -52,6 +55,20 @@ fn keep(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
     let folder = Path::new("fuzz/seeds").join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// Ten commits of a bench, of which the last five are slower; and the same with lines between them that are no records.
+fn histories() -> io::Result<()> {
+    let record = |commit: u64| {
+        let us = if commit < 5 { 10 } else { 20 };
+        format!(
+            "{{\"format\":1,\"written_unix_s\":{commit},\"kind\":\"bench\",\"name\":\"b\",\"commit\":\"{commit}\",\"times_us\":{{\"a_us\":{us}}}}}\n"
+        )
+    };
+    let whole: String = (0..10).map(record).collect();
+    keep("history", "ten_commits", whole.as_bytes())?;
+    let broken = whole.replace("\n", "\n{\"format\":1}\n\n");
+    keep("history", "broken_lines", &broken.as_bytes()[..broken.len() - 30])
 }
 
 /// A length of 16 bits and the bytes, as scripts hold them.
@@ -87,6 +104,57 @@ fn checkpoints() -> io::Result<()> {
     of(5, "without_players", 0)?;
     of(9, "with_a_player", 0)?;
     of(20, "players_are_left_out", 1)
+}
+
+/// What the documents draw: the target seals blocks itself.
+fn recordings() -> io::Result<()> {
+    let page = include_str!("../../docs/spec/recording.md");
+    let drawn = |name: &str| -> Vec<u8> {
+        let (_, block) = page.split_once(&format!("```hex {name}\n")).expect("it is drawn");
+        let (block, _) = block.split_once("```").expect("it ends");
+        block.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hexadecimal")).collect()
+    };
+    let blocks = drawn("blocks");
+    keep("recording", "blocks", &blocks)?;
+    keep("recording", "blocks_twice", &[&blocks[..], &blocks].concat())?;
+    keep("recording", "a_heading", &drawn("heading"))?;
+    // A tick of an input log, in its block.
+    let log = include_str!("../../docs/spec/input-log.md");
+    let (_, log) = log.split_once("```hex log\n").expect("it is drawn");
+    let (log, _) = log.split_once("```").expect("it ends");
+    let log: Vec<u8> = log.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hexadecimal")).collect();
+    let ticks = &log[40..];
+    keep("recording", "ticks", &[&[6][..], &(ticks.len() as u32).to_le_bytes(), ticks].concat())
+}
+
+/// The byte before the record says whose it is.
+fn saves() -> io::Result<()> {
+    #[derive(Pack)]
+    #[pack(name = "fuzz.hero", version = 3)]
+    struct Hero {
+        #[pack(max = 10_000)]
+        gold: u32,
+        #[pack(max = 99)]
+        silver: u8,
+        #[pack(since = 3, default = 1.0, min = 0.0, max = 1.0)]
+        health: f32,
+    }
+    #[derive(Pack)]
+    #[pack(name = "fuzz.hero", version = 1)]
+    struct OldHero {
+        #[pack(max = 1_000_000)]
+        coins: u32,
+    }
+    let (mut hero, mut old) = (Vec::new(), Vec::new());
+    envelope::write(&Hero { gold: 12, silver: 34, health: 0.5 }, &mut hero).expect("within limits");
+    envelope::write(&OldHero { coins: 1_234 }, &mut old).expect("within limits");
+    let player = [&[0, 1, 1][..], &11_u64.to_le_bytes()].concat();
+    let world = b"\x01\x01\x06market";
+    keep("saves", "a_player", &[&player, &hero[..]].concat())?;
+    keep("saves", "a_player_of_an_older_version", &[&player, &old[..]].concat())?;
+    keep("saves", "a_player_in_no_world", &[&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &hero].concat())?;
+    keep("saves", "a_world", &[&world[..], &hero].concat())?;
+    keep("saves", "a_cell", &[&[2][..], &old].concat())
 }
 
 fn connect_tokens() -> io::Result<()> {
@@ -242,6 +310,7 @@ fn controls() -> io::Result<()> {
         world: 1_001,
         own_entity: Some((70, 3)),
         has_returned: true,
+        is_reactive: true,
         name: "hub",
     };
     let mut out = [0; ENTER_WORLD_BYTES_MAX];
