@@ -108,14 +108,23 @@ test("audit samples are those of replication.md, and find out what is wrong", ()
   copies.checkAuditSamples();
   assert.deepEqual([copies.counts.stateChecks, copies.counts.stateErrors], [2, 0], "health and the tombstone agree");
   const wrong = block("replication", "golden audit-sample-present");
-  wrong[wrong.length - 2] = 71;
+  wrong[wrong.length - 3] = 71;
   copies.holdAuditSample(wrong, 7);
   copies.checkAuditSamples();
   assert.equal(copies.counts.stateErrors, 1);
   assert.deepEqual(copies.takeStateError(), { id: entityId(1, 1), component: "Health", tick: 7, wrong: "value" });
   // Nobody ever tells the pose of entity 1, which the sample says is there.
-  for (let tick = 8; tick <= 47; tick++) copies.apply(Uint8Array.from([2, 3, tick, 0, 0, 0, 0, 0]));
-  copies.checkAuditSamples();
+  for (let tick = 8; tick <= 57; tick++) copies.apply(Uint8Array.from([2, 3, tick, 0, 0, 0, 0, 0]));
+  const later = (tick: number, shortTicks: number): void => {
+    const gone = block("replication", "golden audit-sample-tombstone");
+    [gone[2], gone[gone.length - 1]] = [tick, shortTicks];
+    copies.holdAuditSample(gone, tick);
+    copies.checkAuditSamples();
+  };
+  // Ten of its ticks were short, so it is told for ten more.
+  later(47, 10);
+  assert.equal(copies.takeStateError(), undefined);
+  later(57, 10);
   assert.deepEqual(copies.takeStateError(), { id: entityId(1, 1), component: "Pose", tick: 7, wrong: "missing" });
 });
 

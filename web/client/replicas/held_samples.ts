@@ -9,6 +9,9 @@
 //   the copy is labelled after T                        superseded: what came between was not seen
 //   none of it                                          checked, error: the update never came
 //   held, but the server says that it should not be     as long as nothing newer comes: checked, error
+//
+// Ticks in which the server could not send all that it owed are not of the grace: each sample says how many there were, so a
+// grace ends only with one that is as new.
 
 import type { Schema } from "../schema.ts";
 import { type EntityId, entityId, generationOf, slotOf } from "../wire/field.ts";
@@ -46,6 +49,8 @@ export interface HeldSample {
   /** Components that are not checked yet: those that must be there, and those that must not. */
   wanted: Wanted[];
   unwanted: number[];
+  /** Short ticks of the stay when it was written. */
+  shortTicks: number;
   deadline: number;
 }
 
@@ -64,7 +69,7 @@ export function readAuditSample(message: Uint8Array, schema: Schema): HeldSample
   const [epoch, tick, sort, slot] = [from.u8(), from.u32(), from.u8(), from.varint()];
   if (sort > 2 || slot >= SLOTS_MAX) throw new Malformed("an audit sample is out of range");
   const id = entityId(slot, from.u8());
-  const sample: HeldSample = { epoch, tick, id, isPresent: sort !== 0, wanted: [], unwanted: [], deadline: 0 };
+  const sample: HeldSample = { epoch, tick, id, isPresent: sort !== 0, wanted: [], unwanted: [], shortTicks: 0, deadline: 0 };
   if (sample.isPresent) {
     const readMask = (): number => (schema.maskBytes === 1 ? from.u8() : from.u16());
     const has = readMask();
@@ -78,6 +83,7 @@ export function readAuditSample(message: Uint8Array, schema: Schema): HeldSample
       sample.wanted.push({ kind, changedAt: tick - age, exact: codec.readExact(from) });
     }
   }
+  sample.shortTicks = from.varint();
   from.end();
   return sample;
 }
@@ -87,10 +93,13 @@ export class HeldSamples {
   /** How long after its tick a sample must have come true (ticks). */
   graceTicks = GRACE_TICKS;
   #held: HeldSample[] = [];
+  /** Of the newest sample: its tick, and the short ticks of the stay by then. */
+  #newest = { tick: 0, shortTicks: 0 };
 
   push(sample: HeldSample): void {
     if (this.#held.length === HELD_MAX) this.#held.shift();
     sample.deadline = sample.tick + this.graceTicks;
+    if (sample.tick >= this.#newest.tick) this.#newest = { tick: sample.tick, shortTicks: sample.shortTicks };
     this.#held.push(sample);
   }
 
@@ -102,6 +111,13 @@ export class HeldSamples {
 
   clear(): void {
     this.#held = [];
+    this.#newest = { tick: 0, shortTicks: 0 };
+  }
+
+  /** Whether all ticks of its grace are over, and how many of them were short is known. */
+  #isDue(sample: HeldSample, newestTick: number): boolean {
+    const excused = (this.#newest.shortTicks - sample.shortTicks) >>> 0;
+    return Math.min(newestTick, this.#newest.tick) >= sample.deadline + excused;
   }
 
   check(copies: Copies): void {
@@ -110,9 +126,9 @@ export class HeldSamples {
 
   /** What could not be checked by its deadline is an error. */
   expire(copies: Copies, newestTick: number): void {
-    const due = this.#held.filter((sample) => newestTick >= sample.deadline);
+    const due = this.#held.filter((sample) => this.#isDue(sample, newestTick));
     if (due.length === 0) return;
-    this.#held = this.#held.filter((sample) => newestTick < sample.deadline);
+    this.#held = this.#held.filter((sample) => !due.includes(sample));
     for (const sample of due) {
       if (!sample.isPresent || !copies.held(sample.id)) {
         this.#note(copies, sample, null, sample.isPresent ? "missing" : "remains");

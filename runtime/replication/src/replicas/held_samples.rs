@@ -13,7 +13,9 @@
 //! | held, but the server says it should not be | as long as nothing newer comes: checked, error |
 //!
 //! The look-up happens after each snapshot, so no label is missed. Grace counts ticks that were heard: a long
-//! silence moves it, since after a black-out the server first has to find out what was lost.
+//! silence moves it, since after a black-out the server first has to find out what was lost. It does not count ticks in
+//! which the server could not send all that it owed: each audit sample says how many there were, so a grace ends only with
+//! one that is as new.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -81,18 +83,22 @@ pub(crate) struct HeldSample {
     exact: Vec<u8>,
     /// Where each component's exact bytes begin in `exact`.
     begins: [u16; KINDS_MAX],
+    /// Short ticks of the stay when it was written.
+    short_ticks: u32,
     deadline: u32,
 }
 
 pub(crate) struct HeldSamples {
     held: Vec<HeldSample>,
     grace: u32,
+    /// Of the newest audit sample: its tick, and the short ticks of the stay by then.
+    newest: (u32, u32),
     errors: VecDeque<StateError>,
 }
 
 impl HeldSamples {
     pub fn new(grace: u32) -> Self {
-        Self { held: Vec::new(), grace, errors: VecDeque::new() }
+        Self { held: Vec::new(), grace, newest: (0, 0), errors: VecDeque::new() }
     }
 
     pub fn set_grace(&mut self, ticks: u32) {
@@ -104,6 +110,9 @@ impl HeldSamples {
             self.held.remove(0);
         }
         sample.deadline = sample.tick.saturating_add(self.grace);
+        if sample.tick >= self.newest.0 {
+            self.newest = (sample.tick, sample.short_ticks);
+        }
         self.held.push(sample);
     }
 
@@ -117,6 +126,15 @@ impl HeldSamples {
 
     pub fn clear(&mut self) {
         self.held.clear();
+        self.newest = (0, 0);
+    }
+
+    /// Whether all ticks of its grace are over, and how many of them were short is known.
+    fn is_due(&self, sample: &HeldSample, newest_tick: u32) -> bool {
+        let (sampled_tick, short_ticks) = self.newest;
+        // One that came late was written before the newest was, and has no more of them.
+        let excused = short_ticks.wrapping_sub(sample.short_ticks);
+        newest_tick.min(sampled_tick) >= sample.deadline.saturating_add(excused)
     }
 
     pub fn take_error(&mut self) -> Option<StateError> {
@@ -169,6 +187,7 @@ impl Replicas {
             changed_at: [0; KINDS_MAX],
             exact: Vec::new(),
             begins: [0; KINDS_MAX],
+            short_ticks: 0,
             deadline: 0,
         };
         if present {
@@ -191,6 +210,7 @@ impl Replicas {
                 sample.exact.extend_from_slice(&before[..taken]);
             }
         }
+        sample.short_ticks = from.varint()?;
         if from.is_at_end() { Ok(sample) } else { Err(DecodeError::TrailingBytes) }
     }
 
@@ -205,7 +225,7 @@ impl Replicas {
     pub(crate) fn expire_held_samples(&mut self, newest_tick: u32) {
         let mut held = std::mem::take(&mut self.samples.held);
         held.retain(|sample| {
-            let due = newest_tick >= sample.deadline;
+            let due = self.samples.is_due(sample, newest_tick);
             if due {
                 self.expire(sample);
             }

@@ -3,19 +3,21 @@
 //! Snapshots are rounded, delayed and assembled from encoded values; an audit sample is written from the exact values,
 //! by another path, and lets the client find that a copy is wrong (`replicas::held_samples`). It is about one entity
 //! that the client should hold, or about one that it should have dropped. Components that may be late because of the
-//! entity's distance are not told, only that they are there.
+//! entity's distance are not told, only that they are there. What may be late because the client's line or its budget is
+//! narrow is told, with the number of ticks that were too short for all that was owed: the client waits as much longer.
 //!
 //! ```text
 //! byte   0      1       2..6          6        then
 //!        +------+-------+-------------+--------+-------------+------------+-------+--------------------+
-//!        | 3    | epoch | tick  (LE)  | 1      | varint slot | generation | mask  | age  exact value.. |
+//!        | 3    | epoch | tick  (LE)  | 1      | varint slot | generation | mask  | age  exact value.. |  varint short
 //!        +------+-------+-------------+--------+-------------+------------+-------+--------------------+
-//!        | 3    | epoch | tick  (LE)  | 2      | varint slot | generation | mask  | told | age  exact value.. |
+//!        | 3    | epoch | tick  (LE)  | 2      | varint slot | generation | mask  | told | age  exact value.. |  varint short
 //!        +------+-------+-------------+--------+-------------+------------+-------+------+--------------------+
-//!        | 3    | epoch | tick  (LE)  | 0      | varint slot | generation |         tombstone: no more
+//!        | 3    | epoch | tick  (LE)  | 0      | varint slot | generation |  varint short       tombstone
 //!        +------+-------+-------------+--------+-------------+------------+
 //! mask: all components, as in snapshots; told: those of them that follow, if it is not all; age: varint, ticks
-//! since the component's quantised value last changed, one per component that follows
+//! since the component's quantised value last changed, one per component that follows; short: ticks of this stay in which
+//! the budget did not reach all that was owed (modulo 2^32)
 //! ```
 //!
 //! Cost: one entity per call; about 30 B. Meant to be called a few times a second and client.
@@ -33,8 +35,8 @@ use crate::{
     },
 };
 
-/// Longest audit sample: header, slot, generation, two masks, 16 ages, exact values. (bytes)
-pub const AUDIT_SAMPLE_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
+/// Longest audit sample: header, slot, generation, two masks, 16 ages, exact values, short ticks. (bytes)
+pub const AUDIT_SAMPLE_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 2 + 16 * 5 + ENTITY_BYTES_MAX + 5;
 
 /// Entities that left a view lately, kept for tombstone samples.
 const RECENTLY_LEFT_MAX: usize = 8;
@@ -101,6 +103,9 @@ impl View {
         let written = tombstone_first && self.write_tombstone_sample(&scene.entities, out)
             || self.write_presence(scene, source, out)
             || self.write_tombstone_sample(&scene.entities, out);
+        if written {
+            put_varint_at_end(out, self.short_ticks);
+        }
         self.counts.audit_samples += u64::from(written);
         written
     }

@@ -62,6 +62,9 @@ pub struct View {
     /// 0: none.
     pub(super) team: u16,
     pub(super) budget_bytes_per_tick: u32,
+    /// Ticks in which the budget did not reach all that was owed; audit samples tell it, so that what is late for that is no
+    /// error. Wraps.
+    pub(super) short_ticks: u32,
     /// The set is to be rebuilt at the next occasion, whosever turn it is.
     pub(super) refresh_now: bool,
     /// Visibility-filtered slots that it may see this tick, sorted.
@@ -111,6 +114,7 @@ impl View {
             own: None,
             team: 0,
             budget_bytes_per_tick: settings.budget_bytes_per_tick,
+            short_ticks: 0,
             refresh_now: true,
             allowed: Vec::new(),
             filtered_at: None,
@@ -156,9 +160,11 @@ impl View {
         self.team == team && team != 0
     }
 
-    /// What this client may be sent per tick, in place of the settings' budget. (bytes)
+    /// What this client may be sent in the tick that is written next, in place of the settings' budget. (bytes) 0: nothing;
+    /// what changes then waits, and audit samples bear with it.
     pub fn set_budget(&mut self, bytes_per_tick: u32) {
         self.budget_bytes_per_tick = bytes_per_tick;
+        self.short_ticks = self.short_ticks.wrapping_add(u32::from(bytes_per_tick == 0));
     }
 
     /// Whether the client is owed nothing as of this tick, but what is on its way: its snapshot was written to the end, and

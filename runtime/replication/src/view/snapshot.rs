@@ -138,6 +138,7 @@ impl View {
         }
         let plain_only = !unfinished && entities.fault == Fault::None;
         let fits = self.fits_budget(scene);
+        self.short_ticks = self.short_ticks.wrapping_add(u32::from(unfinished || !fits));
         if plain_only && fits {
             self.bulk_from = 0;
         } else {
