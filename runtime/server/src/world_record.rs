@@ -23,7 +23,7 @@ use throng_world::{GameWorld, checkpoint::PlayerEntities, input_log::InputLog};
 
 use crate::{
     lifecycle::NewWorld,
-    recording::{EndReason, RecordingQueue, Tape, turn_of},
+    recording::{EndReason, RecordingQueue, SharedTape, turn_of},
 };
 
 log_category!(RECORDS = "server.records");
@@ -55,7 +55,7 @@ pub(crate) struct WorldRecord {
     /// Where the server can be recorded.
     queue: Option<Arc<RecordingQueue>>,
     /// What of it is in the recording that is on.
-    tape: Option<Box<Tape>>,
+    tape: Option<SharedTape>,
     /// Of the recording that this world has its tape for, or has none for; 0: none is on.
     session: u32,
 }
@@ -90,8 +90,8 @@ impl WorldRecord {
         checkpoint: Vec<u8>,
     ) -> Option<Box<Self>> {
         let mut record = Self::new(world, plan, period_s, queue, false)?;
-        if let Some(tape) = &mut record.tape {
-            tape.note_checkpoint(world, &checkpoint, false);
+        if let Some(tape) = &record.tape {
+            tape.lock().note_checkpoint(world, &checkpoint, false);
         }
         (record.checkpoint, record.is_begun) = (checkpoint, true);
         Some(Box::new(record))
@@ -112,7 +112,7 @@ impl WorldRecord {
             return None;
         }
         world.log_into(Box::new(InputLog::empty()), plan.seed);
-        let tape = queue.filter(|_| is_recorded).map(|queue| Tape::begin(queue, world, plan, is_begun));
+        let tape = queue.filter(|_| is_recorded).map(|queue| SharedTape::begin(queue, world, plan, is_begun));
         let periods = turn_of(world).checked_div(period_ticks).unwrap_or(0);
         let (queue, plan) = (queue.cloned(), plan.clone());
         Some(Self { plan, period_ticks, periods, checkpoint: Vec::new(), is_begun, queue, tape, session })
@@ -126,21 +126,21 @@ impl WorldRecord {
         {
             self.follow_recording(world);
         }
-        if let Some(tape) = &mut self.tape {
-            tape.take_ticks(world, self.period_ticks == 0);
+        if let Some(tape) = &self.tape {
+            tape.lock().take_ticks(world, self.period_ticks == 0);
         }
         let was_changed = world.report_mut().was_changed_from_outside;
         if self.is_checkpoint_due(world) && !self.take_checkpoint(world, &mut scratch.checkpoint, was_changed) {
             return false;
         }
-        if let Some(tape) = &mut self.tape {
-            tape.note_tick(world, &mut scratch.parts);
+        if let Some(tape) = &self.tape {
+            tape.lock().note_tick(world, &mut scratch.parts);
         }
         if self.period_ticks > 0 {
             return true;
         }
         // Changed from outside, or after a gap, it is another world than what was recorded of it leads to.
-        if was_changed || self.tape.as_ref().is_some_and(|tape| !tape.has_base()) {
+        if was_changed || self.tape.as_ref().is_some_and(|tape| !tape.lock().has_base()) {
             self.end_tape(EndReason::NotRecorded);
         }
         if self.tape.is_none() {
@@ -181,25 +181,26 @@ impl WorldRecord {
         self.checkpoint.extend_from_slice(scratch);
         world.restart_log(self.plan.seed);
         self.is_begun = true;
-        if let Some(tape) = &mut self.tape {
-            tape.note_checkpoint(world, &self.checkpoint, was_changed);
+        if let Some(tape) = &self.tape {
+            tape.lock().note_checkpoint(world, &self.checkpoint, was_changed);
         }
         true
     }
 
     /// A recording has begun or ended.
-    fn follow_recording(&mut self, world: &GameWorld) {
+    fn follow_recording(&mut self, world: &mut GameWorld) {
         self.end_tape(EndReason::NotRecorded);
+        world.show_ticks(None);
         let Some(queue) = &self.queue else { return };
         self.session = queue.session();
         if self.session > 0 && self.period_ticks > 0 {
-            self.tape = Some(Tape::begin(queue, world, &self.plan, false));
+            self.tape = Some(SharedTape::begin(queue, world, &self.plan, false));
         }
     }
 
     fn end_tape(&mut self, why: EndReason) {
         if let Some(tape) = self.tape.take() {
-            tape.end(why);
+            tape.lock().end(why);
         }
     }
 

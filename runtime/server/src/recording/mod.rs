@@ -14,6 +14,9 @@
 //! states, in blocks ([`blocks`]), in groups, in segments ([`segment`]); `docs/spec/recording.md` draws it. It holds what
 //! players wrote and what their tokens say of them, and no key of anybody's.
 //!
+//! A process that dies by a signal has its last second written by a thread that lives ([`RecordingControl::write_last`]); one that is killed
+//! loses what was not written yet: two seconds at most.
+//!
 //! What a world reads and no recording holds is listed in that document, too: nothing of it may matter to what a world
 //! computes.
 //!
@@ -53,9 +56,10 @@ pub use segment::{Group, SegmentFault, SegmentHeading, SegmentReader};
 pub(crate) use blocks::{short, shorter};
 pub(crate) use counts::{RecordingCounter, RecordingFigures};
 pub(crate) use queue::RecordingQueue;
-pub(crate) use tape::{Tape, turn_of};
+pub(crate) use tape::{SharedTape, turn_of};
 
 use crate::settings::RecordingSettings;
+use queue::lock_within;
 use writer::{Files, Order, RECORDING, Writer};
 
 /// How long worlds are given to hand over what they have when a recording is stopped: each does about once a second.
@@ -117,6 +121,8 @@ struct State {
     about: Option<About>,
     sessions: u32,
     thread: Option<JoinHandle<()>>,
+    /// What the thread writes with, so that another can where the process dies.
+    writer: Option<Arc<Mutex<Writer<Files>>>>,
 }
 
 impl RecordingControl {
@@ -173,9 +179,11 @@ impl RecordingControl {
             recording,
         };
         queue.set_running();
-        let writer = Writer::new(queue.clone(), order, Files);
-        let thread = spawn_named("recording", Priority::Low, move || writer.run());
+        let writer = Arc::new(Mutex::new(Writer::new(queue.clone(), order, Files)));
+        let its = writer.clone();
+        let thread = spawn_named("recording", Priority::Low, move || Writer::run(&its));
         state.thread = Some(thread.map_err(RecordingError::Thread)?);
+        state.writer = Some(writer);
         state.sessions += 1;
         queue.set_session(state.sessions);
         log_info!(RECORDING, folder = %folder.display(), "what enters the worlds is recorded");
@@ -191,6 +199,7 @@ impl RecordingControl {
         let (Some(queue), Some(thread)) = (&self.0.queue, state.thread.take()) else {
             return Err(RecordingError::IsOff);
         };
+        state.writer = None;
         queue.set_session(0);
         std::thread::sleep(LAST_PARTS_WITHIN);
         end(queue, thread);
@@ -199,11 +208,31 @@ impl RecordingControl {
 
     /// No world ticks any more, and all have handed over what they had.
     pub(crate) fn close(&self) {
-        let thread = self.lock().thread.take();
+        let thread = {
+            let mut state = self.lock();
+            state.writer = None;
+            state.thread.take()
+        };
         if let (Some(queue), Some(thread)) = (&self.0.queue, thread) {
             queue.set_session(0);
             end(queue, thread);
         }
+    }
+
+    /// The process dies, and says so here, on a thread that has not crashed: what worlds have entered is written, the ticks included
+    /// that they are in. Nothing is recorded after it. Waits `within` at most for who has the recording's locks. False: nothing is
+    /// recorded, or that was too short.
+    ///
+    /// A world whose thread died in the recorder's own work keeps its last second. What is written is with the kernel, and so
+    /// outlives the process, not the host.
+    pub fn write_last(&self, within: Duration) -> bool {
+        let Some(queue) = &self.0.queue else { return false };
+        let Some(state) = lock_within(&self.0.state, within) else { return false };
+        let Some(writer) = &state.writer else { return false };
+        queue.hand_over_last();
+        let Some(mut writer) = lock_within(writer, within) else { return false };
+        writer.write_now();
+        true
     }
 
     pub fn status(&self) -> RecordingStatus {

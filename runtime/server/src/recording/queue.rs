@@ -5,8 +5,16 @@
 //! ([`super::tape`]). Nobody is woken: the thread looks in by itself, so a part costs no system call.
 //!
 //! Empty buffers come back, so a steady recording allocates nothing.
+//!
+//! When the process dies, what worlds have not handed over yet is taken from them by another thread ([`LastPart`]).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError, Weak,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use crossbeam_queue::ArrayQueue;
 use throng_world::ids::WorldId;
@@ -28,6 +36,30 @@ pub(crate) enum Message {
     Part { world: WorldId, number: u32, bytes: Vec<u8> },
     /// No part of it comes any more.
     Forget(WorldId),
+}
+
+/// Who has something of a world that is not handed over yet.
+pub(crate) trait LastPart: Send + Sync {
+    /// Hands it over, for a process that dies; nothing comes after it. Waits for the world's thread no longer than
+    /// [`HELD_FOR_MAX`]: that may be the one which has died.
+    fn hand_over_last(&self);
+}
+
+/// Where a lock is taken in a process that dies: whoever has it and lives gives it back sooner.
+pub(crate) const HELD_FOR_MAX: Duration = Duration::from_millis(10);
+
+/// Takes a lock whose holder may have died.
+pub(crate) fn lock_within<T: ?Sized>(lock: &Mutex<T>, within: Duration) -> Option<MutexGuard<'_, T>> {
+    const LOOK_EVERY: Duration = Duration::from_millis(1);
+    let until = Instant::now() + within;
+    loop {
+        match lock.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    }
 }
 
 /// Counted since the server's start. Written by workers and by the thread, read by whoever asks; only sums matter, so
@@ -57,6 +89,8 @@ pub(crate) struct RecordingQueue {
     breaks: AtomicU32,
     /// The thread is to end when nothing waits.
     is_ending: AtomicBool,
+    /// Of all worlds that are recorded, and of some that were. Locked where a world begins to be, and in a process that dies.
+    last_parts: Mutex<Vec<Weak<dyn LastPart>>>,
     pub hash_period_s: u32,
     pub counts: RecordingCounts,
 }
@@ -72,6 +106,7 @@ impl RecordingQueue {
             segment: AtomicU32::new(1),
             breaks: AtomicU32::new(0),
             is_ending: AtomicBool::new(false),
+            last_parts: Mutex::default(),
             hash_period_s,
             counts: RecordingCounts::default(),
         }
@@ -119,6 +154,22 @@ impl RecordingQueue {
     /// Bytes that wait for the thread.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes.load(Ordering::Relaxed)
+    }
+
+    /// This one is to be asked for its last part.
+    pub fn enter(&self, part: Weak<dyn LastPart>) {
+        let mut parts = self.last_parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if parts.len() == parts.capacity() {
+            // Before it grows: worlds come and go.
+            parts.retain(|part| part.strong_count() > 0);
+        }
+        parts.push(part);
+    }
+
+    /// Has all worlds hand over what they have, for a process that dies.
+    pub fn hand_over_last(&self) {
+        let Some(parts) = lock_within(&self.last_parts, HELD_FOR_MAX) else { return };
+        parts.iter().filter_map(Weak::upgrade).for_each(|part| part.hand_over_last());
     }
 
     /// An empty buffer.

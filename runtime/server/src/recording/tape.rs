@@ -7,22 +7,54 @@
 //! world begins, after a gap, and after an operator has changed the world by a command, which is in no log. Without such a
 //! point nothing is written: it could not be replayed.
 //!
-//! Cost: a copy of what the input log has, 2 to 5 ns a byte with the queue; every `hash_period_s` a hash of the state, about
-//! 60 ns for each component that counts. Allocates until buffers have their size.
+//! A process that dies takes the buffer with it, and the tick that it died in. So a tape is shared with the thread that writes a
+//! death down, which hands over both ([`LastPart`]): what is on the disk then ends with the tick that ended the process.
+//!
+//! Cost: a copy of what the input log has, 2 to 5 ns a byte with the queue, and another of each tick before its systems run
+//! (`input_log::TickUnderWay`); every `hash_period_s` a hash of the state, about 60 ns for each component that counts.
+//! Allocates until buffers have their size.
 
-use std::{mem, sync::Arc};
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use throng_replication::StateParts;
-use throng_world::GameWorld;
+use throng_world::{GameWorld, input_log::TickUnderWay};
 
 use super::{
     blocks::{self, CheckpointReason, EndReason, WorldPlan},
-    queue::{Message, RecordingQueue},
+    queue::{HELD_FOR_MAX, LastPart, Message, RecordingQueue, lock_within},
 };
 use crate::lifecycle::NewWorld;
 
 /// A buffer that has so much goes to the thread before its time (bytes).
 const PART_BYTES: usize = 64 << 10;
+
+/// A tape, as its world has it. Locked after each tick, and by another thread when the process dies.
+pub(crate) struct SharedTape(Arc<Mutex<Tape>>);
+
+impl SharedTape {
+    /// See [`Tape::begin`].
+    pub fn begin(queue: &Arc<RecordingQueue>, world: &mut GameWorld, plan: &NewWorld, is_as_built: bool) -> Self {
+        let tape = Arc::new(Mutex::new(Tape::begin(queue, world, plan, is_as_built)));
+        let last: Arc<dyn LastPart> = tape.clone();
+        queue.enter(Arc::downgrade(&last));
+        Self(tape)
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Tape> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LastPart for Mutex<Tape> {
+    fn hand_over_last(&self) {
+        if let Some(mut tape) = lock_within(self, HELD_FOR_MAX) {
+            tape.hand_over_last();
+        }
+    }
+}
 
 /// What one world puts into one recording.
 pub(crate) struct Tape {
@@ -48,12 +80,18 @@ pub(crate) struct Tape {
     /// Seconds and hash periods that were over, by the world's own time.
     second: u32,
     hash_turn: u32,
+    /// The tick that the world is in.
+    under_way: Arc<TickUnderWay>,
+    /// Its last part was taken by another thread.
+    is_over: bool,
 }
 
 impl Tape {
     /// The tape of a world that is on this recording from now on. `is_as_built`: it has not ticked, and is as its kind makes
     /// it.
-    pub fn begin(queue: &Arc<RecordingQueue>, world: &GameWorld, plan: &NewWorld, is_as_built: bool) -> Box<Self> {
+    fn begin(queue: &Arc<RecordingQueue>, world: &mut GameWorld, plan: &NewWorld, is_as_built: bool) -> Self {
+        let under_way = Arc::new(TickUnderWay::default());
+        world.show_ticks(Some(under_way.clone()));
         let rate = u32::from(world.rate().0);
         let mut tape = Self {
             queue: queue.clone(),
@@ -77,11 +115,13 @@ impl Tape {
             checkpoint_segment: if is_as_built { queue.segment() } else { 0 },
             second: turn_of(world) / rate,
             hash_turn: turn_of(world) / hash_period_ticks(queue, world),
+            under_way,
+            is_over: false,
         };
         if is_as_built {
             blocks::write_built(&mut tape.buffer);
         }
-        Box::new(tape)
+        tape
     }
 
     /// Whether what is written now can be replayed.
@@ -91,6 +131,9 @@ impl Tape {
 
     /// Takes what has entered the world since the last call. `takes_log`: nobody else wants the log, and it is emptied.
     pub fn take_ticks(&mut self, world: &mut GameWorld, takes_log: bool) {
+        if self.is_over {
+            return;
+        }
         if self.breaks != self.queue.breaks() {
             self.breaks = self.queue.breaks();
             self.lose_base(world.ticks());
@@ -106,11 +149,15 @@ impl Tape {
             world.forget_logged();
         }
         self.log_at = world.log().map_or(0, |log| log.whole_ticks().len());
+        self.under_way.clear();
     }
 
     /// After [`take_ticks`](Self::take_ticks), unless the world was changed from outside: writes a hash if it is time, and
     /// hands the buffer over if it is time for that.
     pub fn note_tick(&mut self, world: &mut GameWorld, parts: &mut StateParts) {
+        if self.is_over {
+            return;
+        }
         if self.has_base {
             let turn = turn_of(world) / hash_period_ticks(&self.queue, world);
             if mem::replace(&mut self.hash_turn, turn) != turn {
@@ -126,6 +173,9 @@ impl Tape {
 
     /// A checkpoint of the world as it is now was taken, and its log begins anew.
     pub fn note_checkpoint(&mut self, world: &GameWorld, checkpoint: &[u8], was_changed: bool) {
+        if self.is_over {
+            return;
+        }
         self.log_at = world.log().map_or(0, |log| log.whole_ticks().len());
         let segment = self.queue.segment();
         let why = match (self.has_base, was_changed) {
@@ -140,12 +190,24 @@ impl Tape {
         self.flush(world.ticks());
     }
 
-    /// Its last part. `why` there is no more.
-    pub fn end(mut self, why: EndReason) {
-        self.finish(why);
+    /// Hands over what there is, with the tick that the world is in: the process dies, and nothing comes after it.
+    fn hand_over_last(&mut self) {
+        let mut tick = Vec::new();
+        if self.has_base && self.breaks == self.queue.breaks() {
+            if self.under_way.append_to(&mut tick) {
+                self.ticks_begin.get_or_insert_with(|| blocks::begin_ticks(&mut self.buffer));
+                self.buffer.extend_from_slice(&tick);
+            }
+            self.flush(0);
+        }
+        self.is_over = true;
     }
 
-    fn finish(&mut self, why: EndReason) {
+    /// Its last part, and `why` there is no more.
+    pub fn end(&mut self, why: EndReason) {
+        if self.is_over {
+            return;
+        }
         if mem::take(&mut self.has_base) || self.is_known {
             self.end_ticks();
             blocks::write_ended(why, &mut self.buffer);
@@ -195,7 +257,7 @@ impl Tape {
 
 impl Drop for Tape {
     fn drop(&mut self) {
-        self.finish(EndReason::Ended);
+        self.end(EndReason::Ended);
     }
 }
 

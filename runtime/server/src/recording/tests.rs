@@ -232,7 +232,7 @@ fn segments_stay_within_their_bytes_and_each_says_what_it_is_of() {
         assert!(bytes <= bytes_max + 10_000, "{bytes} bytes after part {number}");
     }
     queue.end();
-    writer.run();
+    Writer::run(&Mutex::new(writer));
     let segments = segments_in(&folder.0).unwrap();
     assert!(segments.len() >= 5 && segments[0].number > 1, "{segments:?}");
     assert!(queue.counts.segments_dropped.load(Ordering::Relaxed) > 10);
@@ -304,7 +304,7 @@ fn a_full_disk_costs_a_gap_and_what_was_written_stays_good() {
     writer.try_again_now();
     writer.take(part(3));
     queue.end();
-    writer.run();
+    Writer::run(&Mutex::new(writer));
     let files = disk.files.lock().unwrap();
     let parts: Vec<Vec<String>> = files
         .iter()

@@ -16,7 +16,7 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -138,24 +138,40 @@ impl<D: Disk> Writer<D> {
         }
     }
 
-    /// The thread, until the queue is to end and nothing waits in it.
-    pub fn run(mut self) {
-        loop {
-            let is_ending = self.queue.is_ending();
-            while let Some(message) = self.queue.pop() {
-                self.take(message);
-            }
-            let now = Instant::now();
-            if is_ending || now.duration_since(self.group_began) >= GROUP_PERIOD {
-                self.write_group();
-                self.tell_lost();
-            }
-            self.rotate_if_old(now);
-            if is_ending {
-                return self.close(true);
-            }
+    /// The thread, until the queue is to end and nothing waits in it. It has the lock while it works: nobody else wants it
+    /// but whoever writes the last of a process that dies.
+    pub fn run(writer: &Mutex<Self>) {
+        while !writer.lock().unwrap_or_else(PoisonError::into_inner).look() {
             std::thread::sleep(LOOK_PERIOD);
         }
+    }
+
+    /// Looks into the queue, and writes what it is time for. True: that was the last time.
+    fn look(&mut self) -> bool {
+        let is_ending = self.queue.is_ending();
+        self.take_all();
+        let now = Instant::now();
+        if is_ending || now.duration_since(self.group_began) >= GROUP_PERIOD {
+            self.write_group();
+            self.tell_lost();
+        }
+        self.rotate_if_old(now);
+        if is_ending {
+            self.close(true);
+        }
+        is_ending
+    }
+
+    fn take_all(&mut self) {
+        while let Some(message) = self.queue.pop() {
+            self.take(message);
+        }
+    }
+
+    /// Writes all that waits, on whichever thread.
+    pub fn write_now(&mut self) {
+        self.take_all();
+        self.write_group();
     }
 
     pub(super) fn take(&mut self, message: Message) {

@@ -5,7 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -21,7 +21,7 @@ use throng_world::prelude::*;
 use super::{ReplayGame, ReplayOptions, ReplayReport, WhatDiffers};
 use crate::{
     lifecycle::NewWorld,
-    recording::{RecordingFiles, TailFault, segments_in},
+    recording::{RecordingControl, RecordingFiles, TailFault, segments_in},
     server::Server,
     settings::Settings,
     testing::{TestKind, environment},
@@ -258,4 +258,69 @@ fn a_replay_ends_after_the_tick_that_is_wanted() {
     let report = game(&folder.0, NEVER).replay(&recording, &options).unwrap();
     assert_eq!((report.worlds, report.ticks), (1, 41), "{report:?}");
     assert!(report.is_equal());
+}
+
+/// The tick of the first world in which its process dies: the last of the recording is written by another thread meanwhile.
+const DIES_IN_TICK: u32 = 33;
+
+#[derive(Resource, Clone, Default)]
+struct Dying(Arc<Mutex<Option<RecordingControl>>>);
+
+fn die(tick: Res<TickInfo>, dying: Res<Dying>) {
+    if (tick.tick, tick.world) == (DIES_IN_TICK, WorldId::new(0, 0))
+        && let Some(recording) = dying.0.lock().unwrap().take()
+    {
+        let written = std::thread::spawn(move || recording.write_last(Duration::from_secs(5))).join();
+        assert!(written.unwrap(), "nobody has its locks for long");
+    }
+}
+
+fn mortal(dying: &Dying) -> impl WorldKind + use<> {
+    let dying = dying.clone();
+    TestKind::new("dice", Hertz(20), move |world| {
+        world.hash::<Count>().checkpoint::<Count>().transient::<Dying>();
+        world.insert_resource(dying.clone());
+        (0..3).for_each(|at| _ = world.world_mut().spawn(Count(at)));
+        world.add_systems(throng_world::bevy_app::Update, (count, die).chain());
+    })
+}
+
+/// Promise: of a server that dies the recording ends with the tick that it died in, and that tick comes again.
+#[test]
+fn the_tick_that_a_server_dies_in_is_in_its_recording() {
+    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-dies-{}", std::process::id())));
+    let _ = fs::remove_dir_all(&folder.0);
+    let (clock, dying) = (ManualClock::new(), Dying::default());
+    let environment = environment(Arc::new(clock.clone()));
+    let mut server = Server::with_environment(&settings(&folder.0), SchemaBuilder::new().build(), environment);
+    server.set_game("dice");
+    server.add_kind(mortal(&dying)).unwrap();
+    for seed in [5, 6] {
+        server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
+    }
+    *dying.0.lock().unwrap() = Some(server.control().recording().clone());
+    server.prepare(clock.now()).unwrap();
+    for frame in 0..60 * FRAMES_PER_TICK {
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+    }
+    server.end_recording();
+    assert!(dying.0.lock().unwrap().is_none(), "it has died");
+
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let mut again = Server::for_replay(&Settings::default(), SchemaBuilder::new().build(), recording.about());
+    again.set_game("dice");
+    again.add_kind(mortal(&Dying::default())).unwrap();
+    let game = again.into_replay();
+    let of_world = |index| {
+        let options = ReplayOptions { world: Some(WorldId::new(index, 0)), ..ReplayOptions::default() };
+        let report = game.replay(&recording, &options).unwrap();
+        assert!(report.is_equal() && report.gaps.is_empty(), "{report:?}");
+        (report.ticks, report.hashes_equal)
+    };
+    // It has a hash of each tick that was over.
+    let until_it = u64::from(DIES_IN_TICK);
+    assert_eq!(of_world(0), (until_it + 1, until_it));
+    let (ticks, equal) = of_world(1);
+    assert!((until_it..=until_it + 1).contains(&ticks) && ticks - equal <= 1, "{ticks} ticks, {equal} states");
 }

@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use throng_profiler::Recorder;
+use throng_profiler::{
+    Recorder,
+    thread::{ThreadClass, register},
+};
 use throng_world::{game_world::ReplayWorker, ids::WorldId};
 
 use super::{ReplayGame, ReplayOptions, ReplayReport, of_world::ReplayedWorlds};
@@ -71,6 +74,8 @@ fn run(
     (number, count): (usize, usize),
     groups: &Receiver<Arc<Group>>,
 ) -> ReplayReport {
+    // A world that ends the process here is named in the report of that.
+    register(ThreadClass::ShortTask);
     let mut worker = ReplayWorker::new(number);
     worker.tunables = tunables.to_vec();
     let is_ours = |world: WorldId| {

@@ -3,10 +3,12 @@
 //! On the world's own thread. Allocates until the log has the size that its owner lets it grow to. Cost: a copy of what
 //! clients said, and 16 bytes for the tick.
 
+use std::sync::Arc;
+
 use super::GameWorld;
 use crate::{
     inbox::Inbox,
-    input_log::{InputLog, LogStart},
+    input_log::{InputLog, LogStart, TickUnderWay},
     saving::SaveAnswers,
     tick_resources::{Arrivals, Departures, ScanRange, WorldMessages},
     tunable::TunedInWorld,
@@ -28,6 +30,11 @@ impl GameWorld {
     /// Its log, between two ticks.
     pub fn log(&self) -> Option<&InputLog> {
         self.log.as_deref()
+    }
+
+    /// Shows each tick of the log there before its systems run; `None`: nowhere. Between two ticks.
+    pub fn show_ticks(&mut self, to: Option<Arc<TickUnderWay>>) {
+        self.log.iter_mut().for_each(|log| log.show(to.clone()));
     }
 
     /// Forgets what whole ticks have logged: for a host that has taken it and wants no more of it.
@@ -74,5 +81,6 @@ impl GameWorld {
         if filled.inbox {
             ecs.resource::<Inbox>().iter().for_each(|message| log.message(&message));
         }
+        log.all_has_entered();
     }
 }

@@ -20,12 +20,16 @@ mod entry;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod under_way;
+
+use std::sync::Arc;
 
 use throng_replication::TimeFactor;
 use throng_scheduler::Hertz;
 
 pub use entry::{Entry, LoggedArrival, LoggedSaveAnswers, LoggedTunables};
 pub use reader::{Entries, InputLogReader, LogFault, LoggedTick};
+pub use under_way::TickUnderWay;
 
 use crate::{
     ids::ClientKey, inbox::InboxMessage, saving::SaveAnswer, tick_resources::Arrival, transfer::WorldMessage,
@@ -56,6 +60,8 @@ pub struct InputLog {
     tick: u32,
     /// Where the tick that is being written begins.
     tick_begin: usize,
+    /// Where each tick is shown before its systems run, if somebody wants that.
+    shown: Option<Arc<TickUnderWay>>,
 }
 
 impl InputLog {
@@ -67,7 +73,7 @@ impl InputLog {
 
     /// One that is not begun: to be [`restart`](Self::restart)ed before anything is written.
     pub fn empty() -> Self {
-        Self { bytes: Vec::new(), tick: 0, tick_begin: 0 }
+        Self { bytes: Vec::new(), tick: 0, tick_begin: 0, shown: None }
     }
 
     /// Begins anew, and forgets all that was written; keeps its memory.
@@ -142,15 +148,35 @@ impl InputLog {
         entry::write_save_answers(answers, &mut self.bytes);
     }
 
+    /// Shows each tick there from now on, as soon as it has all that enters it; `None`: nowhere.
+    pub fn show(&mut self, to: Option<Arc<TickUnderWay>>) {
+        self.shown = to;
+    }
+
+    /// All that enters the tick is written, and its systems run next.
+    pub fn all_has_entered(&mut self) {
+        if self.shown.is_some() {
+            self.seal_tick();
+        }
+        if let Some(shown) = &self.shown {
+            shown.put(&self.bytes[self.tick_begin..]);
+        }
+    }
+
     /// The tick has all that entered it; what comes now enters the next one.
     pub fn end_tick(&mut self) {
+        self.seal_tick();
+        self.begin_tick();
+    }
+
+    /// Writes the heading of the tick, as it is by now.
+    fn seal_tick(&mut self) {
         let (heading, entries) = self.bytes[self.tick_begin..].split_at_mut(TICK_HEADING_BYTES);
         heading[..4].copy_from_slice(&self.tick.to_le_bytes());
         heading[4..8].copy_from_slice(&(entries.len() as u32).to_le_bytes());
         heading[8..12].copy_from_slice(&crc32fast::hash(entries).to_le_bytes());
         let crc = crc32fast::hash(&heading[..12]);
         heading[12..].copy_from_slice(&crc.to_le_bytes());
-        self.begin_tick();
     }
 
     /// Moves what whole ticks have written into `out`, behind what is there. Both keep their memory.

@@ -269,3 +269,24 @@ fn a_log_that_begins_anew_forgets_and_keeps_its_memory() {
     let ticks: Vec<_> = InputLogReader::new(&bytes).unwrap().map(|tick| tick.unwrap().tick).collect();
     assert_eq!(ticks, [108]);
 }
+
+/// Promise: what enters a tick can be read before its systems run, as it will stand in the log.
+#[test]
+fn a_tick_is_shown_before_it_is_over() {
+    let under_way = Arc::new(TickUnderWay::default());
+    let mut log = InputLog::new(START);
+    log.message(&input(b"unseen"));
+    log.all_has_entered();
+    log.end_tick();
+    log.show(Some(under_way.clone()));
+    let mut shown = Vec::new();
+    assert!(!under_way.append_to(&mut shown), "nothing has entered yet");
+    log.message(&request(b"open"));
+    log.all_has_entered();
+    assert!(under_way.append_to(&mut shown));
+    log.forget();
+    log.end_tick();
+    assert_eq!(written(&mut log), shown);
+    under_way.clear();
+    assert!(!under_way.append_to(&mut shown));
+}
