@@ -264,7 +264,10 @@ impl WorldKind for Hideout {
         build_world(world, &self.shared, Destination::Hideout, usize::from(plan.npcs));
         settle(world, &self.shared, plan.ordinal);
         if !self.faults.is_empty() {
-            let own = self.faults.iter().filter(|faulty| faulty.hideout == usize::from(plan.ordinal));
+            let own = self
+                .faults
+                .iter()
+                .filter(|faulty| faulty.hideout == usize::from(plan.ordinal) || faulty.fault.is_everywhere());
             let faults = own.map(|faulty| faulty.fault).collect();
             world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Leave });
         }

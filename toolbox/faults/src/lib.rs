@@ -18,6 +18,7 @@
 //! | `big-alloc` | a tick of a world allocates 300 KiB at once | `large-allocation` |
 //! | `leak` | a world keeps what it should forget, 0.6 MB/s | `leak` |
 //! | `dies-of-...` | a world ends the process: `stack-overflow`, `double-panic`, `out-of-memory`, `segv`, `bus`, `abort` | |
+//! | `rare-crash` | one action of players in 100,000 (`rare-crash=N`: in N) ends the process, in whichever world it came to | |
 //! | `panics-...` | a tick of a world panics, once: `out-of-range`, `not-there`, `lent-twice`, `without-text`, `in-drop`, `in-command` | |
 //! | `hungry-world` | one tick takes 1 GiB: more than a control group may have | |
 //! | `hung-start` | the server sleeps for ten minutes before its first frame | |
@@ -26,6 +27,9 @@
 //! A switch has up to two parts. What hits a world is a [`WorldFault`]: the game chooses the world and adds
 //! [`FaultPlugin`] to it. What goes on beside the worlds is a [`BackgroundFault`]. Both begin with [`start`], when the
 //! worlds are made. A game that can put a fault nowhere refuses its switch.
+//!
+//! Which action it is that `rare-crash` strikes follows from the world's seed, the tick and what came in it: a replay of a recording comes
+//! to it again.
 //!
 //! They look at a real clock, as nothing else in a game does, and they never change what a world computes: only how
 //! long it takes. Without a switch none of it is in any world.
@@ -61,13 +65,20 @@ pub enum FaultSwitch {
     BigAlloc,
     Leak,
     Dies(Death),
+    /// Every so many actions [1 or more].
+    RareCrash {
+        one_in: u32,
+    },
     Panics(Panic),
     HungryWorld,
     HungStart,
     Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 29] = [
+/// Actions of which `rare-crash` strikes one, unless somebody says otherwise.
+const RARE_ONE_IN: u32 = 100_000;
+
+const NAMES: [(&str, FaultSwitch); 30] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("stuck-world", FaultSwitch::StuckWorld),
@@ -88,6 +99,7 @@ const NAMES: [(&str, FaultSwitch); 29] = [
     ("dies-of-segv", FaultSwitch::Dies(Death::Segv)),
     ("dies-of-bus", FaultSwitch::Dies(Death::Bus)),
     ("dies-of-abort", FaultSwitch::Dies(Death::Abort)),
+    ("rare-crash", FaultSwitch::RareCrash { one_in: RARE_ONE_IN }),
     ("panics-out-of-range", FaultSwitch::Panics(Panic::OutOfRange)),
     ("panics-not-there", FaultSwitch::Panics(Panic::NotThere)),
     ("panics-lent-twice", FaultSwitch::Panics(Panic::LentTwice)),
@@ -101,15 +113,18 @@ const NAMES: [(&str, FaultSwitch); 29] = [
 
 /// A fault whose name is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no fault is called `{name}`; there are {}", NAMES.map(|(name, _)| name).join(", "))]
+#[error("no fault is called `{name}`; there are {}, and rare-crash=N for one action in N", NAMES.map(|(name, _)| name).join(", "))]
 pub struct UnknownFault {
     name: String,
 }
 
 impl std::fmt::Display for FaultSwitch {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = NAMES.iter().find(|(_, fault)| fault == self);
-        out.write_str(known.map_or("", |(name, _)| name))
+        out.write_str(self.name())?;
+        match self {
+            Self::RareCrash { one_in } if *one_in != RARE_ONE_IN => write!(out, "={one_in}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -117,6 +132,11 @@ impl FromStr for FaultSwitch {
     type Err = UnknownFault;
 
     fn from_str(name: &str) -> Result<Self, UnknownFault> {
+        let one_in =
+            name.strip_prefix("rare-crash=").and_then(|one_in| one_in.parse().ok()).filter(|one_in| *one_in > 0);
+        if let Some(one_in) = one_in {
+            return Ok(Self::RareCrash { one_in });
+        }
         let known = NAMES.iter().find(|(other, _)| *other == name);
         known.map(|(_, fault)| *fault).ok_or_else(|| UnknownFault { name: name.into() })
     }
@@ -126,6 +146,15 @@ impl FaultSwitch {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         NAMES.into_iter().map(|(_, fault)| fault)
+    }
+
+    /// Without its size.
+    pub fn name(self) -> &'static str {
+        let is_it = |fault: &Self| match (*fault, self) {
+            (Self::RareCrash { .. }, Self::RareCrash { .. }) => true,
+            (fault, this) => fault == this,
+        };
+        NAMES.iter().find(|(_, fault)| is_it(fault)).map_or("", |(name, _)| *name)
     }
 
     /// What it does to a world, with its usual size.
@@ -143,6 +172,7 @@ impl FaultSwitch {
             Self::BigAlloc => Some(WorldFault::BigAllocation { bytes: 300 << 10, every_ticks: 40 }),
             Self::Leak => Some(WorldFault::Leak { bytes_per_tick: 32 << 10 }),
             Self::Dies(death) => Some(WorldFault::Dies { at_tick: DIES_AT_TICK, death }),
+            Self::RareCrash { one_in } => Some(WorldFault::RareCrash { one_in }),
             Self::Panics(how) => Some(WorldFault::Panics { at_tick: PANICS_AT_TICK, how, once: Once::default() }),
             Self::HungryWorld => Some(WorldFault::Hungry { at_tick: DIES_AT_TICK, bytes: 1 << 30 }),
             Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::HungStart | Self::Turnover => None,
@@ -198,6 +228,12 @@ mod tests {
             assert_eq!((name.parse(), fault.to_string().as_str()), (Ok(fault), name));
             assert!(fault.in_world().is_some() || fault.in_background().is_some(), "{name} does nothing");
         }
+        let rare = FaultSwitch::RareCrash { one_in: 300 };
+        assert_eq!(
+            ("rare-crash=300".parse(), rare.to_string().as_str(), rare.name()),
+            (Ok(rare), "rare-crash=300", "rare-crash")
+        );
+        assert!("rare-crash=0".parse::<FaultSwitch>().is_err() && "rare-crash=often".parse::<FaultSwitch>().is_err());
         assert!("hang".parse::<FaultSwitch>().unwrap_err().to_string().contains("hung-world"));
     }
 }

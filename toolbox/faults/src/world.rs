@@ -12,7 +12,10 @@ use std::{
 };
 
 use bevy_ecs::prelude::*;
-use throng::prelude::*;
+use throng::{
+    inbox::{Inbox, InboxMessage},
+    prelude::*,
+};
 use throng_crash::drill::Death;
 use throng_profiler::scope;
 
@@ -40,10 +43,19 @@ pub enum WorldFault {
     Leak { bytes_per_tick: usize },
     /// One tick is the end of the whole process.
     Dies { at_tick: u32, death: Death },
+    /// One in so many inputs and requests of clients is the end of the whole process.
+    RareCrash { one_in: u32 },
     /// One tick panics, once: when the world is made again and does that tick again, it does not.
     Panics { at_tick: u32, how: Panic, once: Once },
     /// One tick takes more and more memory, over some seconds: where a control group has less, the kernel ends the process.
     Hungry { at_tick: u32, bytes: usize },
+}
+
+impl WorldFault {
+    /// Whether it is about what players do, wherever they are: then a game that can puts it into all worlds of a kind.
+    pub fn is_everywhere(&self) -> bool {
+        matches!(self, Self::RareCrash { .. })
+    }
 }
 
 /// How a world panics.
@@ -131,7 +143,8 @@ where
 {
     fn build(&self, world: &mut WorldBuilder) {
         let now = Instant::now();
-        world.insert_resource(Faults(self.faults.clone())).insert_resource(TickBegan { first: None, this: now });
+        let faults = Faults { faults: self.faults.clone(), seed: world.seed() };
+        world.insert_resource(faults).insert_resource(TickBegan { first: None, this: now });
         world.transient::<Faults>().transient::<TickBegan>();
         world.add_systems(Update, (note_begin.before(self.first.clone()), inflict.after(self.last.clone())));
     }
@@ -139,7 +152,11 @@ where
 
 /// What is wrong with this world.
 #[derive(Resource)]
-struct Faults(Vec<WorldFault>);
+struct Faults {
+    faults: Vec<WorldFault>,
+    /// The world's.
+    seed: u64,
+}
 
 /// When the systems of the world's first tick and of this one began.
 #[derive(Resource)]
@@ -159,17 +176,23 @@ fn note_begin(mut began: ResMut<TickBegan>) {
 fn inflict(
     tick: Res<TickInfo>,
     faults: Res<Faults>,
-    began: Res<TickBegan>,
+    (began, inbox): (Res<TickBegan>, Res<Inbox>),
     mut kept: Local<Vec<Vec<u8>>>,
     mut commands: Commands,
 ) {
-    for &fault in &faults.0 {
+    for &fault in &faults.faults {
         if let WorldFault::Panics { at_tick, how, once } = fault
             && tick.tick == at_tick
             && once.is_first()
         {
             scope!("faults.panics");
             how.strike(tick.tick, &mut commands);
+        }
+        if let WorldFault::RareCrash { one_in } = fault
+            && (0..).zip(inbox.iter()).any(|(place, said)| is_struck(faults.seed, tick.tick, place, &said, one_in))
+        {
+            scope!("faults.rare_crash");
+            panic!("{}", Death::Segv.die());
         }
         if let WorldFault::Surge { usual_ms, times, phase_s } = fault {
             let lasts_s = began.first.map_or(0, |first| first.elapsed().as_secs());
@@ -179,6 +202,20 @@ fn inflict(
         }
         inflict_one(fault, tick.tick, began.this, &mut kept);
     }
+}
+
+/// Whether this action is the one in so many. It follows from what the world is made of and what came, so a replay strikes
+/// the same.
+fn is_struck(seed: u64, tick: u32, place: u32, said: &InboxMessage<'_>, one_in: u32) -> bool {
+    let which = u64::from(tick) << 32 | u64::from(place);
+    let mixed = [u64::from(said.client.0), which].into_iter().fold(seed, |mixed, part| {
+        // SplitMix64's finaliser.
+        let mut mixed = (mixed ^ part).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    });
+    mixed.is_multiple_of(u64::from(one_in))
 }
 
 fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<u8>>) {
@@ -199,7 +236,7 @@ fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<
                 compute_until(Instant::now() + Duration::from_millis(busy_ms));
             }
         }
-        WorldFault::Surge { .. } | WorldFault::Panics { .. } => {}
+        WorldFault::Surge { .. } | WorldFault::Panics { .. } | WorldFault::RareCrash { .. } => {}
         WorldFault::Locked => {
             scope!("faults.ledger.read");
             LEDGER.read();
@@ -282,6 +319,27 @@ mod tests {
         assert_eq!(ticks(WorldFault::Hungry { at_tick: 2, bytes: 1_000 }), 0);
         assert_eq!(ticks(WorldFault::Dies { at_tick: 9, death: Death::Abort }), 0, "that tick never comes");
         assert_eq!(ticks(WorldFault::Hung { at_tick: 9, sleep_ms: 600_000 }), 0, "that tick never comes");
+    }
+
+    #[test]
+    fn one_action_in_so_many_is_struck_and_the_same_again() {
+        let said = |client| InboxMessage {
+            client: throng::ids::ClientKey(client),
+            kind: throng::inbox::MessageKind::Request { kind: throng::replication::PackedId(1) },
+            is_late: false,
+            seen: None,
+            bytes: &[],
+        };
+        let struck = |seed| {
+            let ticks = (0..2_000).flat_map(|tick| (0..50).map(move |place| (tick, place)));
+            let struck = ticks.filter(|&(tick, place)| is_struck(seed, tick, place, &said(place % 7), 1_000));
+            struck.collect::<Vec<_>>()
+        };
+        let first = struck(7);
+        // 100 of 100,000, with a deviation of 10.
+        assert!((60..=140).contains(&first.len()), "{}", first.len());
+        assert_eq!(first, struck(7));
+        assert_ne!(first, struck(8));
     }
 
     #[test]
