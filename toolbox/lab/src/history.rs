@@ -65,6 +65,55 @@ fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<
     }))
 }
 
+/// A run beside those like it that were kept before.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct OwnHistory {
+    /// Runs like this one on machines like this, itself among them, and their commits.
+    pub runs: usize,
+    pub commits: usize,
+    /// What all of a tick took in this run, and in the runs before it, their median (µs); none before the second.
+    pub tick_us: f64,
+    pub usual_us: Option<f64>,
+    /// Of the usual: 5 is 5 % more. One run against others says nothing of noise; `changes` does.
+    pub change_percent: Option<f64>,
+    /// Where its series changes, at whichever commits.
+    pub changes: Vec<ToldChange>,
+}
+
+/// Runs that are usual: the latest before a run.
+const USUAL_RUNS: usize = 20;
+
+/// What the history in `folder`, in which the run was kept last, says of it. None of a run that is not kept.
+pub fn of_run(run: &LoadRun, folder: &Path) -> Result<Option<OwnHistory>, StoreError> {
+    // It is known by what was played; the machine is that of the store's own record.
+    let kept = record(&run.report, Machine::default(), unix_s(std::time::SystemTime::now()))?;
+    Ok(match kept {
+        Some(kept) => own_history(&kept, &read(folder)?.records),
+        None => None,
+    })
+}
+
+fn own_history(kept: &Record, records: &[Record]) -> Option<OwnHistory> {
+    let load = |run: &Record| (run.kind, run.name.clone(), run.scenario.clone());
+    let itself = records.iter().rfind(|other| load(other) == load(kept))?;
+    let is_like = |other: &&Record| load(other) == load(itself) && other.machine.is_like(&itself.machine);
+    let like: Vec<Record> = records.iter().filter(is_like).cloned().collect();
+    let findings = Findings::of(&like);
+    let all_us = |run: &Record| run.times_us.values().sum::<f64>();
+    let (itself, before) = like.split_last()?;
+    let mut usual: Vec<f64> = before.iter().rev().take(USUAL_RUNS).map(all_us).collect();
+    let usual_us = (!usual.is_empty()).then(|| changes::median(&mut usual));
+    let tick_us = all_us(itself);
+    Some(OwnHistory {
+        runs: like.len(),
+        commits: findings.series.iter().map(|one| one.series.commits.len()).sum(),
+        tick_us,
+        usual_us,
+        change_percent: usual_us.filter(|usual| *usual > 0.0).map(|usual| 100.0 * (tick_us / usual - 1.0)),
+        changes: findings.told(),
+    })
+}
+
 /// What a store tells.
 pub struct Findings<'a> {
     pub series: Vec<SeriesFindings<'a>>,
@@ -178,6 +227,22 @@ mod tests {
         assert_eq!((kept.times_us["shots"], kept.bars[0].key.as_str(), kept.passed), (10.0, "ticks", Some(true)));
         let interrupted = LoadReport { interrupted: true, ..report("abc", 10.0) };
         assert_eq!(record(&interrupted, Machine::default(), 7).unwrap(), None);
+    }
+
+    #[test]
+    fn a_run_is_held_against_those_like_it_that_were_before() {
+        let mut records = records();
+        let kept = records[29].clone();
+        let own = own_history(&kept, &records).unwrap();
+        assert_eq!((own.runs, own.commits, own.changes.len()), (30, 10, 1), "{own:?}");
+        assert_eq!(own.changes[0].subsystem, "shots");
+        let usual_us = own.usual_us.expect("there are runs before");
+        assert!((16.9..17.1).contains(&usual_us) && own.change_percent.is_some_and(|percent| percent.abs() < 1.0));
+        // Others are not asked.
+        records.iter_mut().for_each(|record| record.scenario = "no-buy, 10 players, 0 NPCs".to_owned());
+        records.push(kept.clone());
+        let own = own_history(&kept, &records).unwrap();
+        assert_eq!((own.runs, own.usual_us, own.changes.len()), (1, None, 0), "{own:?}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What a run's server left on the disk: captures of bad frames, and the report of its death.
+//! What a run's server left on the disk: captures of bad frames, the report of its death, and a recording of what entered its
+//! worlds.
 //!
 //! Both folders outlive a run, and their own limits keep them small; here those files are named that are of this run.
 
@@ -43,6 +44,18 @@ pub(crate) fn wait_for_crash_report(folder: &Path, pid: u32) -> Option<(PathBuf,
         }
         std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// The folder in a run's in which its server records what enters its worlds.
+pub const RECORDINGS: &str = "recordings";
+/// What a segment of a recording ends in.
+const SEGMENT: &str = "throngrec";
+
+/// The folder of a run's recording, if there is one.
+pub(crate) fn recording_in(folder: &Path) -> Option<PathBuf> {
+    let recordings = folder.join(RECORDINGS);
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|extension| extension == SEGMENT);
+    entries(&recordings).iter().any(is_segment).then_some(recordings)
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -12,14 +12,15 @@
 //!   └─> LoadRun ─> bars ─> report.json, report.html
 //! ```
 //!
-//! How many instances of any program a host holds is tried by [`density`]; where a running process spends its time, by
-//! [`wallclock`]; what a host makes of loads that are known, by [`host`]. Runs are kept, and held against those of other commits, by
+//! Every scenario of every game, one after the other, is a day's run: [`daily`]. How many instances of any program a host holds
+//! is tried by [`density`]; where a running process spends its time, by [`wallclock`]; what a host makes of loads that are known, by [`host`]. Runs are kept, and held against those of other commits, by
 //! [`history`]; one run against another is [`against`]. What the README shows of reports and benches is drawn by [`pictures`].
 //!
 //! For tests there is [`relay`]: a bad network with a seed, to be put between a server and its clients.
 
 pub mod against;
 pub mod bars;
+pub mod daily;
 pub mod density;
 pub mod history;
 pub mod host;
