@@ -1,5 +1,5 @@
 //! What a crash report is told about a server: which thread had which scopes open, in which world and tick, and the
-//! last seconds' capture.
+//! last seconds' capture. And where what enters the worlds is recorded, the last of that is written.
 //!
 //! All of it is in the recorder already; here it is read. Runs on the thread of the crash reports' state writer, 4
 //! times a second and at the end, when the crashed thread may hold a lock for ever: what is known from an earlier time
@@ -16,6 +16,7 @@ use throng::{
     Server,
     ids::WorldId,
     parking::Culprit,
+    recording::RecordingControl,
     watchdog::StackSource,
     world_facts::{Ticking, WorldFacts, WorldFollower},
 };
@@ -39,9 +40,17 @@ pub struct RecorderSource {
     /// Without one there is no capture, and nobody knows of scopes. One may come later.
     recorder: Box<dyn Fn() -> Option<RecorderControl> + Send>,
     worlds: Box<dyn WorldsSource>,
+    recording: Option<RecordingControl>,
     facts: BTreeMap<String, String>,
     threads: Vec<&'static ThreadCells>,
     sites: HashMap<SiteId, &'static str>,
+}
+
+/// Those of a recording, which is replayed.
+impl WorldsSource for HashMap<u32, WorldFacts> {
+    fn facts(&self, number: u32) -> Option<WorldFacts> {
+        self.get(&number).cloned()
+    }
 }
 
 /// What is known of worlds, by their numbers.
@@ -81,8 +90,11 @@ pub fn install(
     let published = server.control().published();
     let recorder = Box::new(move || published.recorder().cloned());
     let source = RecorderSource::new(recorder, Box::new(server.follow_worlds()), BTreeMap::new());
-    Ok(crash::install(settings, source)?)
+    Ok(crash::install(settings, source.with_recording(server.control().recording().clone()))?)
 }
+
+/// How long who has the recording's locks is waited for; a dying server has a second and a half for all that is attached.
+const RECORDING_WITHIN: Duration = Duration::from_millis(400);
 
 /// How long a death is held against the world that it came of.
 const DEATHS_COUNT_FOR: Duration = Duration::from_secs(24 * 3_600);
@@ -147,7 +159,12 @@ impl RecorderSource {
         worlds: Box<dyn WorldsSource>,
         facts: BTreeMap<String, String>,
     ) -> Self {
-        Self { recorder, worlds, facts, threads: Vec::new(), sites: HashMap::new() }
+        Self { recorder, worlds, recording: None, facts, threads: Vec::new(), sites: HashMap::new() }
+    }
+
+    /// With a recording, of which the last is written when the server dies.
+    pub fn with_recording(self, recording: RecordingControl) -> Self {
+        Self { recording: Some(recording), ..self }
     }
 
     fn thread_state(&mut self, cells: &'static ThreadCells) -> ThreadState {
@@ -212,6 +229,10 @@ impl StateSource for RecorderSource {
     }
 
     fn attach(&mut self, site: &CrashSite, folder: &Path) {
+        // First, since it takes some milliseconds, and a capture may take all that is left.
+        if let Some(recording) = &self.recording {
+            recording.write_last(RECORDING_WITHIN);
+        }
         let culprit = self.threads.iter().find(|cells| cells.tid() == site.tid);
         let world = culprit.and_then(|cells| cells.world()).map(|(id, _)| id);
         let unfinished = folder.join("last.unfinished");

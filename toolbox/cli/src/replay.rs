@@ -3,19 +3,26 @@
 //! The game, its size and its settings are those of the recording; how many threads there are and how fast it goes is the
 //! caller's, and changes nothing of what comes of it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use throng::{
     Server,
     ids::WorldId,
-    recording::{About, RecordingFiles},
+    recording::{About, Block, RecordingFiles, WorldPlan},
     replay::{ReplayGame, ReplayOptions, ReplayReport},
+    world_facts::WorldFacts,
 };
+use throng_crash::{CrashGuard, CrashSettings};
 use throng_game::Game;
 
 use crate::{
     command_line,
+    crash_state::RecorderSource,
     executable::Executable,
     outcome::{CommandResult, Verdict},
     output::{remark, say},
@@ -48,6 +55,10 @@ pub struct ReplayArguments {
     /// Save a capture of the last seconds of the replay into this folder ("captures" if none is named).
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "captures")]
     capture: Option<PathBuf>,
+    /// Leave a report in this folder if a world ends this process, as it ended the one that was recorded: equal deaths have one
+    /// signature, which `crash list` groups by.
+    #[arg(long, value_name = "DIR")]
+    crashes: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -68,6 +79,10 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
         to_tick: arguments.to_tick,
         world: arguments.world,
     };
+    let _crash_guard = match &arguments.crashes {
+        Some(folder) => Some(report_crashes(folder, &game, &recording, executable)?),
+        None => None,
+    };
     let report = game.replay(&recording, &options)?;
     let capture = arguments.capture.is_some().then(|| game.recorder()).flatten();
     let capture = capture.map(|recorder| recorder.save_now("the end of a replay")).transpose()?;
@@ -83,6 +98,35 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
     // Of another build hashes need not hold, and worlds that cannot be made are still a failure.
     let holds = report.failures.is_empty() && (report.divergences.is_empty() || report.is_other_build);
     Ok(if holds { Verdict::Fine } else { Verdict::Failed })
+}
+
+/// A world that ends this process is named, with its tick, as a server's report would.
+fn report_crashes(
+    folder: &Path,
+    game: &ReplayGame,
+    recording: &RecordingFiles,
+    executable: Executable,
+) -> Result<CrashGuard, Box<dyn std::error::Error>> {
+    let recorder = game.recorder();
+    let settings = CrashSettings::new(folder, executable.full_name(), recording.about().game.as_str())?;
+    let source =
+        RecorderSource::new(Box::new(move || recorder.clone()), Box::new(worlds_of(recording)), BTreeMap::new());
+    Ok(throng_crash::install(settings, source)?)
+}
+
+/// What its worlds were made from, by their numbers. Of several that were one after the other at a place, the last.
+fn worlds_of(recording: &RecordingFiles) -> HashMap<u32, WorldFacts> {
+    let mut worlds = HashMap::new();
+    recording.read(|group| {
+        for block in group.blocks().map_while(Result::ok) {
+            if let Block::World(id, plan) = block {
+                let WorldPlan { kind, seed, .. } = plan;
+                worlds.insert(id.number(), WorldFacts { id, kind: kind.into(), seed, plan: 0, keeps_place: false });
+            }
+        }
+        true
+    });
+    worlds
 }
 
 /// The game that was recorded, in this build, of the size and with the settings that it had.

@@ -134,7 +134,7 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
         save_into(saves, &mut settings.saves)?;
     }
     if let Some(folder) = arguments.record {
-        settings.recording.folder = Some(folder);
+        (settings.recording.folder, settings.recording.at_start) = (Some(folder), true);
     }
     settings.recorder.on &= !arguments.no_recorder;
     settings.server.audit_samples |= arguments.audit_samples;
