@@ -40,6 +40,7 @@ mod console;
 mod crash;
 mod crash_monitor;
 mod crash_state;
+mod daily;
 mod demo;
 mod density;
 mod executable;
@@ -222,6 +223,9 @@ fn run(executable: Executable, games: &[Game], command: Command, matches: &ArgMa
         Command::Demo(arguments) => demo::run(arguments, &played()?, executable),
         Command::Serve(arguments) => serve::run(arguments, &played()?, executable),
         Command::Bots(arguments) => bots::run(arguments, &played()?),
+        Command::Load(arguments) if arguments.daily => {
+            daily::run(&arguments, &Played::every(games, matches)?, executable)
+        }
         Command::Load(arguments) => load::run(arguments, &played()?, executable),
         Command::Density(arguments) => density::run(arguments),
         Command::Host(arguments) => host::run(arguments),

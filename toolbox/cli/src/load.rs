@@ -1,4 +1,5 @@
-//! `throng load`: the daily load test. The work is the lab's; here its plan is made from the command line.
+//! `throng load`: the daily load test. The work is the lab's; here its plan is made from the command line. With `--daily` there are as
+//! many plans as scenarios (`daily`).
 
 use std::{
     io::ErrorKind,
@@ -35,10 +36,18 @@ use crate::{
 const MEASURED_S_MIN: u32 = 60;
 
 /// Of `--history`: keep the run nowhere.
-const NO_HISTORY: &str = "none";
+pub const NO_HISTORY: &str = "none";
+
+/// Where a run's report goes, if nobody says so.
+const REPORT: &str = "reports/load";
 
 #[derive(Args)]
 pub struct LoadArguments {
+    /// Run every scenario of every game, one after the other, each as a load run of its own with these words, into a folder of
+    /// the day's; `--game` and `--scenario` choose some of them. What ends one ends no other; what a server is told is recorded,
+    /// and kept if it dies.
+    #[arg(long, conflicts_with_all = ["captures", "crashes", "against", "admin_address"])]
+    pub daily: bool,
     /// Length of the window that is measured, once every bot is in and the run has settled (s).
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
@@ -50,7 +59,7 @@ pub struct LoadArguments {
     /// Settings for the server; its address is replaced by a free port on loopback. Without it `throng.toml` here, if
     /// there is one.
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Let the server's admin port be here instead of on any free port, for a Prometheus that scrapes the run.
     #[arg(long, value_name = "IP:PORT")]
     admin_address: Option<SocketAddr>,
@@ -87,13 +96,14 @@ pub struct LoadArguments {
     across_machines: bool,
     /// Append the run to the history in this folder, which `history` reads; "none" = to none.
     #[arg(long, value_name = "DIR", default_value = crate::history::FOLDER)]
-    history: PathBuf,
-    /// Write report.json and report.html into this folder.
-    #[arg(long, value_name = "DIR", default_value = "reports/load")]
-    report: PathBuf,
+    pub history: PathBuf,
+    /// Write report.json and report.html into this folder; with --daily, into one of the day's in it. Without it into reports/load,
+    /// and reports/daily.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
     /// Print one JSON object as the last line.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Where the server of a run saves.
@@ -139,7 +149,24 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     let earlier =
         arguments.against.as_ref().map(|path| EarlierReport::read(path, &Machine::here(), arguments.across_machines));
     let earlier = earlier.transpose()?;
-    report::make_folder(&arguments.report)?;
+    let folder = arguments.report.clone().unwrap_or_else(|| REPORT.into());
+    let (run, html) = measure(&arguments, played, &folder, None)?;
+    if let Some(earlier) = earlier {
+        tell_against(&run, &earlier)?;
+    }
+    uploads::push_report(arguments.config.as_deref(), &folder);
+    tell(&run, &html, arguments.json, executable)
+}
+
+/// One run, with its report in this folder, and kept in the history. Returns its page, too. `recordings`: where the server
+/// records what enters its worlds.
+pub fn measure(
+    arguments: &LoadArguments,
+    played: &Played<'_>,
+    folder: &Path,
+    recordings: Option<&Path>,
+) -> Result<(LoadRun, PathBuf), Box<dyn std::error::Error>> {
+    report::make_folder(folder)?;
     let is_a_look = arguments.seconds < MEASURED_S_MIN;
     let settle_s_max = arguments.settle_s_max.unwrap_or(if is_a_look { 0 } else { LoadPlan::SETTLE_S_MAX });
     let mut plan = plan(played, arguments.seconds, settle_s_max)?;
@@ -167,20 +194,19 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     if arguments.no_recorder {
         plan.serve_arguments.push("--no-recorder".into());
     }
-    arguments.saves.tell(&mut plan, &arguments.report)?;
-    keep(&mut plan, &arguments.report, arguments.captures, arguments.crashes);
+    if let Some(recordings) = recordings {
+        plan.serve_arguments.extend(["--record".to_owned(), recordings.display().to_string()]);
+    }
+    arguments.saves.tell(&mut plan, folder)?;
+    keep(&mut plan, folder, arguments.captures.clone(), arguments.crashes.clone());
     let mut run = run_plan(&plan)?;
-    let html = report::write(&mut run, &arguments.report)?.html;
+    let html = report::write(&mut run, folder)?.html;
     if arguments.history != Path::new(NO_HISTORY)
         && let Some(path) = history::keep(&run, &arguments.history)?
     {
         remark(format_args!("kept in {}", path.display()));
     }
-    if let Some(earlier) = earlier {
-        tell_against(&run, &earlier)?;
-    }
-    uploads::push_report(arguments.config.as_deref(), &arguments.report);
-    tell(&run, &html, arguments.json, executable)
+    Ok((run, html))
 }
 
 /// What each subsystem took in both runs, on stderr: the last line of stdout is the report's.
@@ -300,6 +326,15 @@ fn figures(last: &Second) -> String {
 
 /// Prints the outcome: bars for a person, everything for a program.
 pub fn tell(run: &LoadRun, html: &Path, json: bool, executable: Executable) -> CommandResult {
+    tell_run(run, html, executable);
+    if json {
+        say(serde_json::to_string(&run.report)?)?;
+    }
+    Ok(if run.report.passed { Verdict::Fine } else { Verdict::Failed })
+}
+
+/// What came of a run, for a person.
+pub fn tell_run(run: &LoadRun, html: &Path, executable: Executable) {
     if let Some(not_filled) = &run.report.not_filled {
         remark(format_args!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words));
     }
@@ -329,8 +364,4 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool, executable: Executable) -> C
         ));
     }
     remark(format_args!("report: {}", html.display()));
-    if json {
-        say(serde_json::to_string(&run.report)?)?;
-    }
-    Ok(if run.report.passed { Verdict::Fine } else { Verdict::Failed })
 }

@@ -4,7 +4,12 @@
 //! game has such, and its own options. Several games in one executable share a command line, which has the words of all
 //! and `--game` to choose; what the chosen game does not understand is refused with what it does.
 
-use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValue, builder::PossibleValuesParser, value_parser};
+use std::collections::BTreeSet;
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, builder::PossibleValue, builder::PossibleValuesParser, parser::ValueSource,
+    value_parser,
+};
 use throng_bots::Scenario;
 use throng_faults::FaultSwitch;
 use throng_game::{Arguments, Game, GameOption, MakeBehaviour, Options};
@@ -128,6 +133,92 @@ fn has(game: &Game, option: &str) -> bool {
     game.options().iter().any(|own| own.name() == option)
 }
 
+/// What becomes of words that a game does not understand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Misfits {
+    Refused,
+    /// They are for another game.
+    LeftOut,
+}
+
+/// A command line, of which games are told.
+struct Told<'g, 'w> {
+    games: &'g [Game],
+    words: &'w ArgMatches,
+    is_serving: bool,
+    /// In front of what is said of a game.
+    with_game: String,
+    misfits: Misfits,
+}
+
+impl<'g> Told<'g, '_> {
+    fn options(&self, game: &Game) -> Result<Options, String> {
+        let Self { games, words, is_serving, .. } = *self;
+        let mut options = Options::none_of(game.options());
+        for option in all_options(games).filter(|option| is_serving || option.is_for_bots_too()) {
+            let name = option.name();
+            let value: Option<String> = option.value_name().and_then(|_| one(words, name));
+            if value.is_none() && one::<bool>(words, name) != Some(true) {
+                continue;
+            }
+            if has(game, name) {
+                options.give(name, value)?;
+            } else if self.misfits == Misfits::Refused {
+                return Err(misplaced(&format!("--{name}"), game, games, |game| has(game, name)));
+            }
+        }
+        Ok(options)
+    }
+
+    fn faults(&self) -> Vec<FaultSwitch> {
+        let faults = self.words.try_get_many::<FaultSwitch>(INJECT).ok().flatten();
+        faults.into_iter().flatten().copied().collect()
+    }
+
+    fn played(&self, game: &'g Game, scenario: Scenario, options: Options) -> Result<Played<'g>, String> {
+        let Self { games, words, is_serving, misfits, .. } = *self;
+        let has_size = [PLAYERS, NPCS].map(|word| one::<u32>(words, word).is_some());
+        let players = one(words, PLAYERS).filter(|_| is_serving).unwrap_or(game.players_size().usual);
+        let players_max = game.players_size().max;
+        let players = match misfits {
+            Misfits::LeftOut => players.min(players_max),
+            Misfits::Refused if players > players_max => {
+                return Err(format!(
+                    "--players: {players} is not in 1..={players_max}, which {} is made for",
+                    game.name()
+                ));
+            }
+            Misfits::Refused => players,
+        };
+        let npcs: Option<u32> = one(words, NPCS);
+        let npcs = match (npcs, game.npcs_size(), misfits) {
+            (Some(_), None, Misfits::Refused) => {
+                return Err(misplaced("--npcs", game, games, |game| game.npcs_size().is_some()));
+            }
+            (Some(npcs), Some(size), Misfits::Refused) if npcs > size.max => {
+                return Err(format!("--npcs: {npcs} is not in 0..={}, which {} is made for", size.max, game.name()));
+            }
+            (_, None, _) => 0,
+            (npcs, Some(size), _) => npcs.map_or(size.usual, |npcs| npcs.min(size.max)),
+        };
+
+        let (mut faults, known) = (self.faults(), game.known_faults());
+        let is_known = |fault: &FaultSwitch| known.iter().any(|other| other.name() == fault.name());
+        match misfits {
+            Misfits::LeftOut => faults.retain(is_known),
+            Misfits::Refused => {
+                if let Some(fault) = faults.iter().find(|fault| !is_known(fault)) {
+                    let known = listed(known.iter().map(FaultSwitch::to_string));
+                    let (name, with_game) = (game.name(), &self.with_game);
+                    return Err(format!("--inject {fault} has no place in {name}; {with_game}{known}"));
+                }
+            }
+        }
+        let arguments = Arguments { players, npcs, scenario, faults, options };
+        Ok(Played { game, arguments, has_size, is_one_of_several: games.len() > 1 })
+    }
+}
+
 /// The chosen game, and what shapes its worlds and its bots.
 pub struct Played<'g> {
     pub game: &'g Game,
@@ -142,58 +233,50 @@ impl<'g> Played<'g> {
     /// What the command line says. Refuses what the game does not understand, with what it does.
     pub fn of(games: &'g [Game], matches: &ArgMatches) -> Result<Self, String> {
         let (command, words) = matches.subcommand().ok_or("no command")?;
-        let is_serving = command != PLAYING;
         let named: Option<String> = one(words, GAME);
         let game = games.iter().find(|game| named.as_deref().is_none_or(|name| game.name() == name));
         let game = game.ok_or("no such game")?;
-        let is_one_of_several = games.len() > 1;
-        let with_game = if is_one_of_several { format!("with --game {} ", game.name()) } else { String::new() };
-
-        let mut options = Options::none_of(game.options());
-        for option in all_options(games).filter(|option| is_serving || option.is_for_bots_too()) {
-            let name = option.name();
-            let value: Option<String> = option.value_name().and_then(|_| one(words, name));
-            if value.is_none() && one::<bool>(words, name) != Some(true) {
-                continue;
-            }
-            if !has(game, name) {
-                return Err(misplaced(&format!("--{name}"), game, games, |game| has(game, name)));
-            }
-            options.give(name, value)?;
-        }
-
+        let with_game = if games.len() > 1 { format!("with --game {} ", game.name()) } else { String::new() };
         let scenario: Option<String> = one(words, SCENARIO);
-        let scenario = Scenario::find(game.known_scenarios(), scenario.as_deref().unwrap_or(Scenario::USUAL))
-            .map_err(|error| format!("--scenario: {with_game}{error}"))?;
+        let scenario = Scenario::find(game.known_scenarios(), scenario.as_deref().unwrap_or(Scenario::USUAL));
+        let misfits = Misfits::Refused;
+        let told = Told { games, words, is_serving: command != PLAYING, with_game, misfits };
+        // After what a game understands of itself: that is told first.
+        let options = told.options(game)?;
+        let scenario = scenario.map_err(|error| format!("--scenario: {}{error}", told.with_game))?;
+        told.played(game, scenario, options)
+    }
 
-        let has_size = [PLAYERS, NPCS].map(|word| one::<u32>(words, word).is_some());
-        let players = one(words, PLAYERS).filter(|_| is_serving).unwrap_or(game.players_size().usual);
-        let players_max = game.players_size().max;
-        if players > players_max {
-            return Err(format!("--players: {players} is not in 1..={players_max}, which {} is made for", game.name()));
-        }
-        let npcs: Option<u32> = one(words, NPCS);
-        let npcs = match (npcs, game.npcs_size()) {
-            (Some(_), None) => return Err(misplaced("--npcs", game, games, |game| game.npcs_size().is_some())),
-            (Some(npcs), Some(size)) if npcs > size.max => {
-                return Err(format!("--npcs: {npcs} is not in 0..={}, which {} is made for", size.max, game.name()));
+    /// Every scenario of every game, or of the one that is named, or all that are called as the one that is named: each with
+    /// what it understands of the words, of the size that is wanted or the largest that it can be.
+    pub fn every(games: &'g [Game], matches: &ArgMatches) -> Result<Vec<Self>, String> {
+        let (_, words) = matches.subcommand().ok_or("no command")?;
+        // The usual game is named by nobody.
+        let is_word = words.try_contains_id(GAME).unwrap_or(false);
+        let is_named = is_word && words.value_source(GAME) == Some(ValueSource::CommandLine);
+        let named: Option<String> = one(words, GAME).filter(|_| is_named);
+        let wanted: Option<String> = one(words, SCENARIO);
+        let misfits = if is_named { Misfits::Refused } else { Misfits::LeftOut };
+        let told = Told { games, words, is_serving: true, with_game: String::new(), misfits };
+        let mut every = Vec::new();
+        for game in games.iter().filter(|game| named.as_deref().is_none_or(|name| game.name() == name)) {
+            let scenarios = game.known_scenarios().iter();
+            for scenario in scenarios.filter(|one| wanted.as_deref().is_none_or(|name| one.name == name)) {
+                every.push(told.played(game, *scenario, told.options(game)?)?);
             }
-            (npcs, size) => npcs.unwrap_or(size.map_or(0, |size| size.usual)),
-        };
-
-        let faults = words.try_get_many::<FaultSwitch>(INJECT).ok().flatten();
-        let faults: Vec<FaultSwitch> = faults.into_iter().flatten().copied().collect();
-        let known = game.known_faults();
-        if let Some(fault) = faults.iter().find(|fault| !known.contains(fault)) {
-            let known = listed(known.iter().map(FaultSwitch::to_string));
-            return Err(format!("--inject {fault} has no place in {}; {with_game}{known}", game.name()));
         }
-        Ok(Self {
-            game,
-            arguments: Arguments { players, npcs, scenario, faults, options },
-            has_size,
-            is_one_of_several,
-        })
+        if every.is_empty() {
+            let known = games.iter().flat_map(|game| game.known_scenarios().iter().map(|scenario| scenario.name));
+            let known: BTreeSet<&str> = known.collect();
+            let known = listed(known.into_iter().map(str::to_owned));
+            return Err(format!("--scenario: `{}` is none of these games; {known}", wanted.unwrap_or_default()));
+        }
+        for fault in told.faults() {
+            if every.iter().all(|played| !played.arguments.faults.contains(&fault)) {
+                return Err(format!("--inject {fault} has no place in any of these games"));
+            }
+        }
+        Ok(every)
     }
 
     /// Loads what a swarm's bots share, and returns what makes their behaviours.
@@ -405,6 +488,54 @@ mod tests {
         check_refused(&both, "serve --players 0", &["--players", "1..=4000"]);
         check_refused(&both, "serve --game duel", &["duel", "wood", "shore"]);
         check_refused(&both, "serve --scenario rush", &["--scenario: with --game wood", "`rush`", "crowd"]);
+    }
+
+    /// What a daily run plays, each as words of its server.
+    fn every(games: &[Game], line: &str) -> Result<Vec<String>, String> {
+        let words = ["woods"].into_iter().chain(line.split_whitespace());
+        let matches = command_line(EXECUTABLE, games).get_matches_from(words);
+        Ok(Played::every(games, &matches)?.iter().map(|played| played.to_words().join(" ")).collect())
+    }
+
+    #[test]
+    fn a_daily_run_plays_every_scenario_of_every_game() {
+        let both = [wood(), shore()];
+        assert_eq!(
+            every(&both, "load --daily").unwrap(),
+            [
+                "--game wood --players 1000 --npcs 20000",
+                "--game wood --players 1000 --npcs 20000 --scenario crowd",
+                "--game wood --players 1000 --npcs 20000 --scenario log-in-at-once",
+                "--game shore --players 2000",
+                "--game shore --players 2000 --scenario log-in-at-once",
+            ]
+        );
+        // Each has what it understands, and no more than it can.
+        assert_eq!(
+            every(&both, "load --daily --players 3500 --npcs 7 --tide 2 --inject dear-hideout --scenario usual")
+                .unwrap(),
+            ["--game wood --players 3500 --npcs 7 --inject dear-hideout", "--game shore --players 3000 --tide=2"]
+        );
+        assert_eq!(
+            every(&both, "load --daily --game shore --inject rare-crash=300").unwrap(),
+            [
+                "--game shore --players 2000 --inject rare-crash=300",
+                "--game shore --players 2000 --inject rare-crash=300 --scenario log-in-at-once",
+            ]
+        );
+        assert_eq!(every(&both, "load --daily --scenario crowd").unwrap().len(), 1);
+        assert_eq!(every(&[shore()], "load --daily").unwrap().len(), 2);
+        let check_refused = |line: &str, part: &str| {
+            let refused = every(&both, line).expect_err("it makes no sense");
+            assert!(refused.contains(part), "{part:?} is not in {refused}");
+        };
+        check_refused(
+            "load --daily --scenario rush",
+            "`rush` is none of these games; there are crowd, log-in-at-once, usual",
+        );
+        check_refused("load --daily --game shore --npcs 4", "--npcs does nothing in shore");
+        check_refused("load --daily --game shore --scenario crowd", "`crowd` is none of these games");
+        check_refused("load --daily --game shore --inject dear-hideout", "has no place in shore");
     }
 
     #[test]

@@ -10,9 +10,10 @@ use throng::{
     Server,
     settings::{AnySection, Settings, Uploaded},
 };
+use throng_lab::daily::INDEX;
 use throng_platform::process;
 use throng_upload::{
-    folder::{as_folder, push_some},
+    folder::{Found, as_folder, push_some, put_unless_same},
     store::Store,
     uploader::{Uploader, Watched},
 };
@@ -55,17 +56,57 @@ fn folder_of(what: Uploaded, settings: &Settings, server: &Server) -> Option<Pat
 /// A load run's report, where the settings name a store for it. What keeps it from going there is told, and fails no run: it
 /// is on the disk.
 pub fn push_report(config: Option<&Path>, report: &Path) {
-    match try_push_report(config, report) {
+    let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    tell(
+        report,
+        try_push(config, |there, prefix| {
+            let prefix = format!("{prefix}{unix_s}");
+            push_some(there, report, &prefix, is_wanted, |_| ())?;
+            Ok(prefix)
+        }),
+    );
+}
+
+/// The same of a day's folder, and of the index over all days on this host.
+pub fn push_day(config: Option<&Path>, folder: &Path, day: &str, index: &Path) {
+    tell(
+        folder,
+        try_push(config, |there, prefix| {
+            let prefix = format!("{prefix}{DAYS}");
+            let of_day = format!("{prefix}/{day}");
+            push_some(there, folder, &of_day, is_wanted, |_| ())?;
+            let name = INDEX.to_owned();
+            let size_bytes = index.metadata()?.len();
+            put_unless_same(there, &prefix, &Found { name, path: index.to_owned(), size_bytes }, None)?;
+            Ok(of_day)
+        }),
+    );
+}
+
+/// The folder of days among reports.
+const DAYS: &str = "daily";
+
+/// What players have is nobody's report.
+fn is_wanted(file: &str) -> bool {
+    file.split('/').all(|part| part != "saves")
+}
+
+fn tell(folder: &Path, pushed: Result<Option<String>, Box<dyn Error>>) {
+    match pushed {
         Ok(None) => {}
         Ok(Some(prefix)) => remark(format_args!("report: in the object store as {prefix}")),
         Err(error) => remark(format_args!(
             "the report is not in the object store: {error}; `throng sync push {}` tries again",
-            report.display()
+            folder.display()
         )),
     }
 }
 
-fn try_push_report(config: Option<&Path>, report: &Path) -> Result<Option<String>, Box<dyn Error>> {
+/// `None`: the settings name no store for reports.
+fn try_push(
+    config: Option<&Path>,
+    push: impl FnOnce(&Store, String) -> Result<String, Box<dyn Error>>,
+) -> Result<Option<String>, Box<dyn Error>> {
     let (settings, AnySection {}) = Settings::find(config)?;
     let store = settings.object_store;
     if !store.upload.contains(&Uploaded::Reports) {
@@ -73,10 +114,17 @@ fn try_push_report(config: Option<&Path>, report: &Path) -> Result<Option<String
     }
     let Some(there) = Store::of(&store)? else { return Ok(None) };
     let name = store.name.or_else(process::host_name).unwrap_or_else(|| "localhost".to_owned());
-    let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let what = Uploaded::Reports.name();
-    let prefix = format!("{}{name}/{what}/{unix_s}", as_folder(&store.prefix));
-    // What players have is nobody's report.
-    push_some(&there, report, &prefix, |file| !file.starts_with("saves/"), |_| ())?;
-    Ok(Some(prefix))
+    push(&there, format!("{}{name}/{what}/", as_folder(&store.prefix))).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saves_go_nowhere_in_whichever_run_of_a_day_they_are() {
+        assert!(is_wanted("report.json") && is_wanted("precinct-usual/crashes/crash-1-2/report.txt"));
+        assert!(!is_wanted("saves/throng.redb") && !is_wanted("precinct-usual/saves/throng.redb"));
+    }
 }

@@ -1,0 +1,134 @@
+//! `throng load --daily`: every scenario of every game as a load run, one after the other, in one folder for the day.
+//!
+//! The runs are those of `load`, in child processes each; what they lead to is put together by the lab (`throng_lab::daily`). The
+//! day's report is written after each run, so that a day which is killed has what there was until then.
+//!
+//! On the main thread, for as long as the runs take. A stop ends the run that is on, with its report, and all that are to come.
+
+use std::{
+    error::Error,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use throng_lab::{
+    daily::{DayFolder, DayReport, DayRun, DayVerdict, RECORDINGS, write_index},
+    history,
+};
+use throng_platform::signals;
+
+use crate::{
+    executable::Executable,
+    load::{LoadArguments, NO_HISTORY, measure, tell_run},
+    outcome::{CommandResult, Verdict},
+    output::{remark, say},
+    played::Played,
+    uploads,
+};
+
+/// Where days go, if nobody says so.
+const REPORT: &str = "reports/daily";
+
+pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executable) -> CommandResult {
+    let stop = signals::install_stop();
+    let root = arguments.report.clone().unwrap_or_else(|| PathBuf::from(REPORT));
+    let day = DayFolder::make(&root, now_unix_s())?;
+    let to_come = every.iter().map(|played| DayRun::to_come(played.game.name(), played.arguments.scenario.name));
+    let (version, commit) = (executable.version, executable.commit);
+    let mut report = DayReport::begin(&day, now_unix_s(), version, commit, to_come.collect());
+    report.write(&day)?;
+    for (number, played) in (1..).zip(every) {
+        let (game, scenario) = (played.game.name(), played.arguments.scenario.name);
+        remark(format_args!("daily: {number} of {}: {game}, {scenario}", every.len()));
+        let made = one_run(arguments, played, &day, executable);
+        if stop.requested() {
+            report.interrupt(now_unix_s());
+        }
+        let row = match made {
+            Ok(row) => row,
+            // It was stopped before there was anything to tell.
+            Err(_) if report.interrupted => DayRun::to_come(game, scenario),
+            Err(error) => {
+                remark(format_args!("FAIL {error}"));
+                DayRun::without_report(game, scenario, error.to_string())
+            }
+        };
+        report.put(row, now_unix_s());
+        report.write(&day)?;
+        if report.interrupted {
+            break;
+        }
+    }
+    let files = report.write(&day)?;
+    let (index, skipped) = write_index(&root)?;
+    for (name, why) in skipped {
+        remark(format_args!("note {} is no day: {why}", root.join(name).display()));
+    }
+    uploads::push_day(arguments.config.as_deref(), day.path(), day.name(), &index);
+    tell(&report);
+    remark(format_args!("report: {}\nall days: {}", files.html.display(), index.display()));
+    if arguments.json {
+        say(serde_json::to_string(&report)?)?;
+    }
+    Ok(if report.passed { Verdict::Fine } else { Verdict::Failed })
+}
+
+/// Makes a run, and looks at what it leads to.
+fn one_run(
+    arguments: &LoadArguments,
+    played: &Played<'_>,
+    day: &DayFolder,
+    executable: Executable,
+) -> Result<DayRun, Box<dyn Error>> {
+    let folder = day.of_run(played.game.name(), played.arguments.scenario.name);
+    let recordings = folder.join(RECORDINGS);
+    let (run, html) = measure(arguments, played, &folder, Some(&recordings))?;
+    tell_run(&run, &html, executable);
+    let has_history = arguments.history != Path::new(NO_HISTORY);
+    let history = if has_history { history::of_run(&run, &arguments.history) } else { Ok(None) };
+    // A run that was measured is no worse for a history that cannot be read.
+    let history = history.unwrap_or_else(|error| {
+        remark(error);
+        None
+    });
+    let row = DayRun::of(&run, day, history, executable.name);
+    if row.death.is_none() {
+        // A gigabyte that leads to nothing.
+        drop_folder(&recordings)?;
+    }
+    Ok(row)
+}
+
+fn drop_folder(folder: &Path) -> Result<(), String> {
+    match std::fs::remove_dir_all(folder) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+            Err(format!("{}: the recording cannot be removed: {cause}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The day in some lines, for a person.
+fn tell(report: &DayReport) {
+    for run in &report.runs {
+        let word = match run.verdict {
+            DayVerdict::Passed => "ok  ",
+            DayVerdict::Failed | DayVerdict::Died => "FAIL",
+            DayVerdict::NotRun => "note",
+        };
+        remark(format_args!("{word} {}, {}: {}", run.game, run.scenario, run.verdict.name()));
+        if let Some(death) = &run.death {
+            let linked = [&death.crash_report, &death.capture, &death.recording];
+            let linked: Vec<&str> = linked.into_iter().flatten().map(String::as_str).collect();
+            remark(format_args!("     {}: {}", death.words, linked.join(", ")));
+            if let Some(replay) = &death.replay {
+                remark(format_args!("     {replay}"));
+            }
+        }
+    }
+}
+
+fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
