@@ -22,6 +22,7 @@ pages! {
     bandwidth: "bandwidth.md",
     budgets_and_captures: "budgets-and-captures.md",
     commands_and_tunables: "commands-and-tunables.md",
+    daily: "daily.md",
     density: "density.md",
     hiding_things: "hiding-things.md",
     history: "history.md",

@@ -6,6 +6,7 @@
 //!   idle       what wakes a server that nobody plays on
 //!   supervised a server that dies is started again, and not for ever
 //!   load       the daily load test in small
+//!   daily      every scenario in one folder for the day, and a rare crash found, linked and replayed
 //!   density    how many instances of a command a host holds
 //!   host       what loads that are known use, and limits that hold a server up
 //!   console    commands of a running server
@@ -46,6 +47,7 @@ mod child;
 mod console;
 mod crash;
 mod crowd;
+mod daily;
 mod deaths;
 mod density;
 mod faults;
