@@ -3,6 +3,8 @@
 //! The game, its size and its settings are those of the recording; how many threads there are and how fast it goes is the
 //! caller's, and changes nothing of what comes of it.
 
+mod no_saves;
+
 use std::{
     collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
@@ -28,6 +30,8 @@ use crate::{
     output::{remark, say},
     played::Played,
 };
+
+use no_saves::NoSaves;
 
 /// What is printed one by one of divergences, gaps and failures; the rest is counted.
 const LINES_MAX: usize = 20;
@@ -72,7 +76,7 @@ fn world_id(text: &str) -> Result<WorldId, String> {
 
 pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) -> CommandResult {
     let recording = RecordingFiles::open(&arguments.recording)?;
-    let game = game_of(recording.about(), arguments, executable, games)?;
+    let game = game_of(&recording, arguments, executable, games)?;
     let options = ReplayOptions {
         threads: arguments.workers.into(),
         real_time: arguments.real_time && !arguments.fast,
@@ -131,11 +135,12 @@ fn worlds_of(recording: &RecordingFiles) -> HashMap<u32, WorldFacts> {
 
 /// The game that was recorded, in this build, of the size and with the settings that it had.
 fn game_of(
-    about: &About,
+    recording: &RecordingFiles,
     arguments: &ReplayArguments,
     executable: Executable,
     games: &[Game],
 ) -> Result<ReplayGame, Box<dyn std::error::Error>> {
+    let about = recording.about();
     if games.iter().all(|game| game.name() != about.game) {
         let known: Vec<&str> = games.iter().map(Game::name).collect();
         let path = arguments.recording.display();
@@ -155,6 +160,9 @@ fn game_of(
     let mut server = Server::for_replay(&settings, played.game.schema(), about);
     server.set_build(executable.build());
     server.set_game(played.game.name());
+    if was_saved(recording) {
+        server.save_in(Box::new(NoSaves))?;
+    }
     build_worlds(&mut server, &played.arguments)?;
     if let Some(folder) = &arguments.capture {
         let mut settings = settings;
@@ -162,6 +170,21 @@ fn game_of(
         drop(server.start_recorder(&settings, Some(folder), executable.full_name())?);
     }
     Ok(server.into_replay())
+}
+
+/// Groups in which all worlds of the beginning are: some seconds.
+const FIRST_GROUPS: usize = 16;
+
+/// Whether the recorded server kept saves.
+fn was_saved(recording: &RecordingFiles) -> bool {
+    let (mut was_saved, mut groups) = (false, 0);
+    recording.read(|group| {
+        groups += 1;
+        let mut blocks = group.blocks().map_while(Result::ok);
+        was_saved = blocks.any(|block| matches!(block, Block::World(_, WorldPlan { is_saved: true, .. })));
+        !was_saved && groups < FIRST_GROUPS
+    });
+    was_saved
 }
 
 /// The recorded words, as those of this executable: one with a single game has no word for it.
