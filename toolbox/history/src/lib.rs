@@ -11,6 +11,7 @@
 //! | [`store`] | a folder of lines that only grows |
 //! | [`series`] | runs of a like load on like machines, in the order of time |
 //! | [`changes`] | where a series changes, by a test that outliers do not fool |
+//! | [`student`] | how far a mean of few may be off |
 //!
 //! Any thread, outside of servers: it reads and writes files and allocates. Cost: some 40 ms for the calibration of a machine,
 //! some ms for a store of a thousand runs.
@@ -20,6 +21,7 @@ pub mod machine;
 pub mod record;
 pub mod series;
 pub mod store;
+pub mod student;
 
 pub use machine::Machine;
 pub use record::Record;

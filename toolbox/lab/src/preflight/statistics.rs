@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use throng_history::student::student_two_sided;
 
 use super::pair::{PairFigures, Step};
 
@@ -226,39 +227,6 @@ fn mean_and_deviation(observed: &[Observed]) -> (f64, f64) {
     let mean = observed.iter().map(|one| one.shift).sum::<f64>() / count;
     let squares: f64 = observed.iter().map(|one| (one.shift - mean).powi(2)).sum();
     (mean, (squares / (count - 1.0).max(1.0)).sqrt())
-}
-
-/// Beyond which value Student's t of so many degrees of freedom [>= 1] lies, on either side, with this probability; by bisection on
-/// the closed form for whole degrees (Abramowitz and Stegun 26.7.3 and 26.7.4).
-fn student_two_sided(probability: f64, degrees: u32) -> f64 {
-    let degrees = degrees.max(1);
-    let (mut low, mut high) = (0.0_f64, 1e9_f64);
-    for _ in 0..200 {
-        let middle = if high > 1e3 { (low.max(1.0) * high).sqrt() } else { (low + high) / 2.0 };
-        if 1.0 - student_within(middle, degrees) > probability { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// Probability that |t| is at most so much.
-fn student_within(t: f64, degrees: u32) -> f64 {
-    let angle = (t / f64::from(degrees).sqrt()).atan();
-    let (sine, cosine) = angle.sin_cos();
-    let square = cosine * cosine;
-    let is_odd = degrees % 2 == 1;
-    let (mut term, mut sum) = if is_odd { (cosine, cosine) } else { (1.0, 1.0) };
-    let mut n = if is_odd { 2.0 } else { 1.0 };
-    let terms = if is_odd { degrees.saturating_sub(1) / 2 } else { degrees / 2 };
-    for _ in 1..terms {
-        term *= square * n / (n + 1.0);
-        sum += term;
-        n += 2.0;
-    }
-    match (is_odd, degrees) {
-        (true, 1) => 2.0 / std::f64::consts::PI * angle,
-        (true, _) => 2.0 / std::f64::consts::PI * (angle + sine * sum),
-        (false, _) => sine * sum,
-    }
 }
 
 #[cfg(test)]

@@ -89,18 +89,3 @@ fn equal_builds_raise_nothing_in_two_thousand_runs() {
         println!("2 % with {count} pairs, processes {:.1} % apart: {named} of 500 found", 100.0 * luck);
     }
 }
-
-/// Values of tables.
-#[test]
-fn students_t_is_that_of_tables() {
-    let check = |probability: f64, degrees: u32, expect: f64| {
-        let found = student_two_sided(probability, degrees);
-        assert!((found / expect - 1.0).abs() < 1e-3, "{probability} {degrees}: {found}, {expect}");
-    };
-    check(0.05, 1, 12.706);
-    check(0.05, 2, 4.3027);
-    check(0.05, 9, 2.2622);
-    check(0.01, 10, 3.1693);
-    check(0.001, 29, 3.6594);
-    check(0.001, 3, 12.924);
-}
