@@ -19,6 +19,7 @@ mod of_world;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod watch;
 
 use std::{
     collections::HashMap,
@@ -34,10 +35,12 @@ use throng_net::{
 use throng_platform::{clock::ManualClock, steal::ManualSteal};
 use throng_profiler::{Recorder, RecorderControl};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_world::{ids::WorldId, world_builder::Kind};
+use throng_world::{game_world::ReplayWorker, ids::WorldId, world_builder::Kind};
 
 pub use difference::{Divergence, EntityDifference, WhatDiffers};
+pub use watch::{DoneTick, ReplayWatch};
 
+use self::of_world::ReplayedWorlds;
 use crate::{
     Server,
     recording::{About, RecordingFiles, RecordingTail},
@@ -202,6 +205,11 @@ impl ReplayGame {
         Ok(())
     }
 
+    /// What its clients say, and are told.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
     /// For captures of what the replay's threads do.
     pub fn recorder(&self) -> Option<RecorderControl> {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Recorder::control)
@@ -222,11 +230,41 @@ impl ReplayGame {
         let began = Instant::now();
         let tunables = self.tuning.numbers_of(&about.tunables);
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut report = threads::replay(self, recording, options, &tunables, recorder.as_mut());
+        let report = threads::replay(self, recording, options, &tunables, recorder.as_mut());
+        Ok(self.finished(report, about, began))
+    }
+
+    /// Replays a recording on the calling thread, which tells `watch` of each tick. How many threads the options say does not
+    /// matter.
+    ///
+    /// # Errors
+    /// If it is not of this game.
+    pub fn replay_watched(
+        &self,
+        recording: &RecordingFiles,
+        options: &ReplayOptions,
+        watch: &mut dyn ReplayWatch,
+    ) -> Result<ReplayReport, OtherGame> {
+        let about = recording.about();
+        self.check(about)?;
+        let began = Instant::now();
+        let mut worker = ReplayWorker::new(0);
+        worker.tunables = self.tuning.numbers_of(&about.tunables);
+        let mut worlds = ReplayedWorlds::new(self, worker, options.to_tick).watched(watch);
+        let is_wanted = |world: WorldId| options.world.is_none_or(|wanted| wanted == world);
+        let tails = recording.read(|group| {
+            worlds.take_group(&group, is_wanted);
+            true
+        });
+        let report = ReplayReport { tails, ..worlds.finish() };
+        Ok(self.finished(report, about, began))
+    }
+
+    fn finished(&self, mut report: ReplayReport, about: &About, began: Instant) -> ReplayReport {
         report.divergences.sort_by_key(|divergence| (divergence.at_ms, divergence.world, divergence.ticks));
         report.gaps.sort_by_key(|gap| (gap.world, gap.until));
         report.is_other_build = self.is_other_build(about);
         report.took = began.elapsed();
-        Ok(report)
+        report
     }
 }

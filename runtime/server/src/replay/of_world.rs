@@ -12,6 +12,7 @@ use std::{
     sync::PoisonError,
 };
 
+use throng_metrics::game::GameTotals;
 use throng_pack::envelope;
 use throng_replication::StateParts;
 use throng_scheduler::Hertz;
@@ -23,7 +24,10 @@ use throng_world::{
     input_log::{InputLogReader, LogStart},
 };
 
-use super::{Gap, ReplayGame, ReplayReport, difference};
+use super::{
+    Gap, ReplayGame, ReplayReport, difference,
+    watch::{DoneTick, ReplayWatch},
+};
 use crate::recording::{Block, CheckpointReason, Group, RecordedHash, WorldPlan};
 
 /// Gaps that are told of one by one.
@@ -51,6 +55,25 @@ pub(super) struct ReplayedWorlds<'g> {
     parts: StateParts,
     report: ReplayReport,
     at_ms: u32,
+    watch: Option<Watched<'g>>,
+}
+
+/// Somebody who hears of each tick, and what games count meanwhile.
+struct Watched<'g> {
+    watch: &'g mut dyn ReplayWatch,
+    totals: GameTotals,
+    /// Of one tick.
+    counted: Vec<(usize, u64)>,
+}
+
+impl Watched<'_> {
+    fn note_done(&mut self, id: WorldId, world: &GameWorld, worker: &mut ReplayWorker) {
+        self.counted.clear();
+        worker.take_counted(&mut self.totals);
+        let counted = &mut self.counted;
+        self.totals.end_frame(|counter, count| counted.push((counter, count)));
+        self.watch.done(&DoneTick { id, world, counted });
+    }
 }
 
 impl<'g> ReplayedWorlds<'g> {
@@ -63,7 +86,14 @@ impl<'g> ReplayedWorlds<'g> {
             parts: StateParts::default(),
             report: ReplayReport::default(),
             at_ms: 0,
+            watch: None,
         }
+    }
+
+    /// Lets somebody hear of each tick.
+    pub fn watched(mut self, watch: &'g mut dyn ReplayWatch) -> Self {
+        self.watch = Some(Watched { watch, totals: GameTotals::default(), counted: Vec::new() });
+        self
     }
 
     pub fn finish(self) -> ReplayReport {
@@ -121,7 +151,10 @@ impl<'g> ReplayedWorlds<'g> {
             Block::Checkpoint { why, ticks, bytes } => self.take_checkpoint(id, why, ticks, bytes),
             Block::Ticks(ticks) => self.take_ticks(id, ticks),
             Block::Hash(hash) => self.take_hash(id, &hash),
-            Block::Ended(_) => _ = self.worlds.remove(&id),
+            Block::Ended(_) => {
+                self.worlds.remove(&id);
+                self.watch.iter_mut().for_each(|watched| watched.watch.ended(id));
+            }
             Block::About(_) | Block::World(..) | Block::Part { .. } | Block::Closed { .. } => {}
         }
     }
@@ -172,12 +205,18 @@ impl<'g> ReplayedWorlds<'g> {
         };
         for tick in InputLogReader::of_ticks(ticks, start(world.ticks().wrapping_sub(1))) {
             let (number, worker) = (world.ticks(), &mut self.worker);
+            if let (Some(watched), Ok(tick)) = (&mut self.watch, &tick) {
+                watched.watch.begins(id, &replayed.plan, tick);
+            }
             let done = catch_unwind(AssertUnwindSafe(|| {
                 world.replay_tick(&tick.map_err(|fault| fault.to_string())?, worker).map_err(|error| error.to_string())
             }));
             let why = match done {
                 Ok(Ok(())) => {
                     self.report.ticks += 1;
+                    if let Some(watched) = &mut self.watch {
+                        watched.note_done(id, world, &mut self.worker);
+                    }
                     if self.to_tick.is_some_and(|last| world.ticks() > last) {
                         replayed.is_done = true;
                         return;

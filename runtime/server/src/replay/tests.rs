@@ -13,15 +13,16 @@ use std::{
 
 use bevy_ecs::prelude::*;
 use rand::RngCore;
+use throng_metrics::game::counter_name;
 use throng_pack::Pack;
 use throng_platform::clock::{Clock, ManualClock};
 use throng_replication::{SchemaBuilder, StateHash, StateHasher};
-use throng_world::prelude::*;
+use throng_world::{input_log::LoggedTick, prelude::*};
 
-use super::{ReplayGame, ReplayOptions, ReplayReport, WhatDiffers};
+use super::{DoneTick, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, WhatDiffers};
 use crate::{
     lifecycle::NewWorld,
-    recording::{RecordingControl, RecordingFiles, TailFault, segments_in},
+    recording::{RecordingControl, RecordingFiles, TailFault, WorldPlan, segments_in},
     server::Server,
     settings::Settings,
     testing::{TestKind, environment},
@@ -56,6 +57,7 @@ struct Plant(Arc<AtomicU32>);
 struct Run(u64);
 
 fn count(mut counts: Query<&mut Count>) {
+    throng_metrics::count!("dice.counted", counts.iter().count());
     counts.iter_mut().for_each(|mut count| count.0 += 1);
 }
 
@@ -323,4 +325,42 @@ fn the_tick_that_a_server_dies_in_is_in_its_recording() {
     assert_eq!(of_world(0), (until_it + 1, until_it));
     let (ticks, equal) = of_world(1);
     assert!((until_it..=until_it + 1).contains(&ticks) && ticks - equal <= 1, "{ticks} ticks, {equal} states");
+}
+
+/// Hears all ticks, in their order, and what was counted in each.
+#[derive(Default)]
+struct Heard {
+    begun: Vec<(WorldId, u32)>,
+    done: Vec<(WorldId, u32)>,
+    counted: u64,
+}
+
+impl ReplayWatch for Heard {
+    fn begins(&mut self, world: WorldId, plan: &WorldPlan, tick: &LoggedTick<'_>) {
+        assert_eq!((plan.kind.as_str(), plan.rate_hz), ("dice", 20));
+        self.begun.push((world, tick.tick));
+    }
+
+    fn done(&mut self, tick: &DoneTick<'_>) {
+        self.done.push((tick.id, tick.world.ticks() - 1));
+        let own = tick.counted.iter().filter(|(counter, _)| counter_name(*counter) == "dice.counted");
+        self.counted += own.map(|(_, count)| count).sum::<u64>();
+        assert_eq!(tick.world.players_here().count(), 0);
+    }
+
+    fn ended(&mut self, _: WorldId) {}
+}
+
+#[test]
+fn who_watches_a_replay_hears_each_tick_and_changes_nothing() {
+    let folder = record("watched", 100, Duration::ZERO, true);
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let mut heard = Heard::default();
+    let watched = game(&folder.0, NEVER).replay_watched(&recording, &ReplayOptions::default(), &mut heard).unwrap();
+    assert!(watched.is_equal(), "{watched:?}");
+    assert_eq!(watched.states, replay(&folder.0, game(&folder.0, NEVER), 2).states);
+    assert_eq!((heard.begun.len(), &heard.begun), (200, &heard.done));
+    assert_eq!(heard.counted, 200 * 3, "three dice in each tick");
+    let of_one: Vec<u32> = heard.done.iter().filter(|(world, _)| world.index() == 1).map(|(_, tick)| *tick).collect();
+    assert_eq!(of_one, (0..100).collect::<Vec<_>>());
 }

@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
+use throng_metrics::game::GameTotals;
 use throng_pack::Fault;
 use throng_platform::time::Nanos;
 
 use super::GameWorld;
 use crate::{
+    ids::ClientKey,
+    inbox::Inbox,
     input_log::{Entry, InputLogReader, LogFault, LoggedArrival, LoggedTick},
     mail::Mail,
     nowhere::Nowhere,
@@ -47,6 +50,11 @@ impl ReplayWorker {
     pub fn new(number: usize) -> Self {
         let worker = Worker::new(number, Box::new(Nowhere::default()));
         Self { worker, mail: Mail::default(), tunables: Vec::new() }
+    }
+
+    /// What games have counted in the ticks since this was last called goes to `totals`.
+    pub fn take_counted(&mut self, totals: &mut GameTotals) {
+        totals.take(&mut self.worker.game);
     }
 }
 
@@ -110,6 +118,18 @@ impl GameWorld {
     pub fn replay_tick(&mut self, tick: &LoggedTick<'_>, worker: &mut ReplayWorker) -> Result<(), ReplayError> {
         self.saving.is_replaying = true;
         self.do_tick(tick, worker)
+    }
+
+    /// The players who are here.
+    pub fn players_here(&self) -> impl Iterator<Item = ClientKey> {
+        self.ecs.resource::<Inbox>().players().iter().map(|(client, _)| client)
+    }
+
+    /// The players who are here, and where they stand (m): `None` for one without an entity, or with one that has no place.
+    /// As of the last tick; whether their clients are here or in a log makes no difference.
+    pub fn places_of_players(&self) -> impl Iterator<Item = (ClientKey, Option<[f32; 2]>)> {
+        let place_of = |entity| self.replication.place_of(self.collector.net_id(&self.ecs, entity)?);
+        self.ecs.resource::<Inbox>().players().iter().map(move |(client, own)| (client, own.and_then(place_of)))
     }
 
     fn do_tick(&mut self, tick: &LoggedTick<'_>, worker: &mut ReplayWorker) -> Result<(), ReplayError> {
