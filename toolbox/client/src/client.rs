@@ -22,8 +22,8 @@ use throng_net::protocol::{
 use throng_pack::{PackError, pack_body};
 use throng_platform::time::Nanos;
 use throng_replication::{
-    ClientInput, ClientRequest, EventIn, INPUT_REPEATS_MAX, NetId, REQUEST_KIND, Replicas, Replicate, ReplicatedEvent,
-    SEEN_BYTES, Schema, Seen, StateError, TimeFactor,
+    ClientInput, ClientRequest, EventIn, INPUT_REPEATS_MAX, NetId, PackedId, REQUEST_KIND, Replicas, Replicate,
+    ReplicatedEvent, SEEN_BYTES, Schema, Seen, StateError, TimeFactor,
 };
 
 use crate::event::{ClientEvent, Events};
@@ -78,6 +78,9 @@ pub enum DisconnectReason {
     #[error("you left")]
     ClosedByClient,
 }
+
+/// A kind that is known by a number that the schema does not have.
+const UNNAMED: &str = "of an unknown number";
 
 /// Why an input was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -254,6 +257,25 @@ impl Client {
         self.send_numbered(now, T::REPEATS)
     }
 
+    /// Sends an input that is packed already, of the kind that stands at this place in the schema, as
+    /// [`send_input`](Self::send_input) would send it: for inputs that were recorded.
+    ///
+    /// # Errors
+    /// As [`send_input`](Self::send_input); bytes that are no value of the kind are [`SendInputError::Value`].
+    pub fn send_packed_input(&mut self, now: Nanos, kind: PackedId, packed: &[u8]) -> Result<u16, SendInputError> {
+        let own = self.view.schema.inputs().get(kind.index()).ok_or(SendInputError::NotInSchema(UNNAMED))?;
+        let (says_seen, repeats) = (own.says_seen, own.repeats);
+        own.check(packed)?;
+        self.said.clear();
+        self.said.extend_from_slice(&[control::INPUT, 0, 0, 0, kind.0]);
+        if says_seen {
+            let seen = self.view.seen(now).ok_or(SendInputError::NotInWorld)?;
+            self.said.extend_from_slice(&seen.encode());
+        }
+        self.said.extend_from_slice(packed);
+        self.send_numbered(now, repeats)
+    }
+
     /// Sends any bytes as the next numbered input, for tests of what a hostile client may do: a kind's place in the schema
     /// and what it packs.
     ///
@@ -309,6 +331,28 @@ impl Client {
         pack_body(request, &mut self.said)?;
         match (self.state, &mut self.connection) {
             (ClientState::Connected, Some(_)) if epoch.is_none() && !T::FOR_ANY_WORLD => {
+                Err(SendMessageError::NotInWorld)
+            }
+            (ClientState::Connected, Some(connection)) => Ok(connection.send_reliable(&self.said)?),
+            _ => Err(SendMessageError::NotConnected),
+        }
+    }
+
+    /// Asks for something that is packed already, of the kind that stands at this place in the schema, as
+    /// [`request`](Self::request) would: for requests that were recorded.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request); bytes that are no value of the kind are [`SendMessageError::Value`].
+    pub fn request_packed(&mut self, kind: PackedId, packed: &[u8]) -> Result<(), SendMessageError> {
+        let own = self.view.schema.requests().get(kind.index()).ok_or(SendMessageError::NotInSchema(UNNAMED))?;
+        own.check(packed)?;
+        let is_for_any_world = own.is_for_any_world;
+        let epoch = self.view.world().map(|world| world.epoch);
+        self.said.clear();
+        self.said.extend_from_slice(&[REQUEST_KIND, epoch.unwrap_or_default(), kind.0]);
+        self.said.extend_from_slice(packed);
+        match (self.state, &mut self.connection) {
+            (ClientState::Connected, Some(_)) if epoch.is_none() && !is_for_any_world => {
                 Err(SendMessageError::NotInWorld)
             }
             (ClientState::Connected, Some(connection)) => Ok(connection.send_reliable(&self.said)?),

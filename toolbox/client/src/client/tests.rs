@@ -804,3 +804,35 @@ fn every_reason_can_be_read_by_a_player() {
     texts.dedup();
     assert_eq!(texts.len(), DenialReason::ALL.len() + 7, "no two reasons read alike");
 }
+
+#[test]
+fn what_is_packed_already_is_said_as_its_value_would_be() {
+    let mut stage = Stage::connected(SchemaBuilder::new().input::<Fire>().input::<Stride>().build());
+    stage.say_enter(EnterWorld { epoch: 0, ..HIDEOUT });
+    stage.step();
+    let mut said = |say: &dyn Fn(&mut Client, Nanos)| {
+        stage.at_server.clear();
+        say(&mut stage.client, stage.now);
+        stage.step();
+        stage.inputs_at_server().pop().expect("it was sent")
+    };
+    for (kind, value) in [(0, 1), (1, 9)] {
+        let by_value = said(&|client, now| {
+            let sent = if kind == 0 {
+                client.send_input(now, &Fire(value as i8))
+            } else {
+                client.send_input(now, &Stride(value))
+            };
+            sent.expect("in a world");
+        });
+        let packed =
+            said(&|client, now| _ = client.send_packed_input(now, PackedId(kind), &[value]).expect("in a world"));
+        // All but the number, and the moment that was shown.
+        assert_eq!((by_value[4], by_value.last(), by_value.len()), (packed[4], packed.last(), packed.len()));
+    }
+    let refused =
+        |stage: &mut Stage, kind, packed: &[u8]| stage.client.send_packed_input(stage.now, PackedId(kind), packed);
+    assert!(matches!(refused(&mut stage, 2, &[1]), Err(SendInputError::NotInSchema(_))));
+    assert!(matches!(refused(&mut stage, 1, &[1, 2, 3]), Err(SendInputError::Value(_))));
+    assert!(matches!(stage.client.request_packed(PackedId(0), &[]), Err(SendMessageError::NotInSchema(_))));
+}
