@@ -17,7 +17,7 @@ const FLOORS: [&[&str]; 17] = [
     &["server"],
     &["client", "faults", "speech"],
     &["bots", "bevy", "admin", "browser", "upload", "one_dependency"],
-    &["simulator", "game"],
+    &["simulator", "game", "likeness"],
     &["games", "guide"],
     &["lab"],
     &["cli"],

@@ -1,0 +1,212 @@
+//! Comparison: two load profiles held against each other, measure by measure, and what differs by more than a tenth is named.
+//!
+//! A measure is named if its rates are more than [`LIMIT`] apart and the interval of their ratio has no room for none: Student's, at a
+//! level that holds for all measures at once (Bonferroni), so that the same behaviour twice has anything named once in a hundred
+//! times at most. It is `within` if all of the interval is within the limit. What is neither is `unclear`: it may differ, and so
+//! little was played that nobody can say.
+//!
+//! Pure functions of profiles. Cost: milliseconds, and for places up to some seconds.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use throng_history::student::student_two_sided;
+
+use crate::{
+    estimate::{Estimate, PLAYERS_MIN, estimate},
+    places::{self, PlacesRow},
+    profile::{Measure, Profile, Sort},
+    verdict::Verdict,
+};
+
+/// Rates that are so far apart differ: the larger one is more than the smaller by so much.
+pub const LIMIT: f64 = 0.10;
+/// With which probability anything is named of the same behaviour.
+const FALSE_ALARMS: f64 = 0.01;
+/// Subsystems that take less of all time are left out: theirs is the clock's.
+const TIME_SHARE_MIN: f64 = 0.005;
+/// What was counted less often on both sides together says nothing.
+const TOTAL_MIN: f64 = 20.0;
+
+/// What is found of one measure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pub measure: Measure,
+    pub verdict: Verdict,
+    /// For each second that a player plays; `None` where too little was played.
+    pub a: Option<f64>,
+    pub b: Option<f64>,
+    /// By how much `b` is more than `a`, with the interval (%); `None` where one of them has none.
+    pub difference_percent: Option<f64>,
+    pub low_percent: Option<f64>,
+    pub high_percent: Option<f64>,
+}
+
+/// Whom a side is of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Side {
+    pub players: usize,
+    pub played_s: f64,
+    /// Players at a time, on average.
+    pub players_at_a_time: f64,
+    /// Of the time that they played, in worlds with players of the other side, which are left out of counts and times.
+    pub shared_share: f64,
+}
+
+/// Two profiles, held against each other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub a: Side,
+    pub b: Side,
+    /// By sort; within one those that differ most first.
+    pub rows: Vec<Row>,
+    /// `None` where nobody had a place.
+    pub places: Option<PlacesRow>,
+    /// Which measures differ.
+    pub named: Vec<String>,
+    /// What must be known to read it.
+    pub remarks: Vec<String>,
+}
+
+impl Comparison {
+    pub fn of(a: &Profile, b: &Profile) -> Self {
+        let sides = [a, b].map(side_of);
+        let mut rows = rows(a, b);
+        rows.sort_by(|one, other| {
+            let size = |row: &Row| row.difference_percent.map_or(f64::MAX, f64::abs);
+            let judged = |row: &Row| !matches!(row.verdict, Verdict::More | Verdict::Less);
+            let key = |row: &Row| (row.measure.sort, judged(row));
+            key(one).cmp(&key(other)).then(size(other).total_cmp(&size(one)))
+        });
+        let places = places::compare(a, b);
+        let named = rows.iter().filter(|row| row.verdict.is_named()).map(|row| row.measure.name.to_string());
+        let mut named: Vec<String> = named.collect();
+        if places.as_ref().is_some_and(|places| places.verdict.is_named()) {
+            named.push("places".to_owned());
+        }
+        let [a, b] = sides;
+        let remarks = remarks(&a, &b);
+        Self { a, b, rows, places, named, remarks }
+    }
+
+    /// Whether nothing was found that differs.
+    pub fn is_alike(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// Measures of which too little is known.
+    pub fn unclear(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.verdict == Verdict::Unclear)
+    }
+}
+
+fn side_of(profile: &Profile) -> Side {
+    let played_s = profile.played_s();
+    let players_at_a_time = if profile.seconds > 0.0 { played_s / profile.seconds } else { 0.0 };
+    Side { players: profile.players.len(), played_s, players_at_a_time, shared_share: profile.shared_share() }
+}
+
+fn remarks(a: &Side, b: &Side) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (at_a, at_b) = (a.players_at_a_time, b.players_at_a_time);
+    if at_a.min(at_b) * (1.0 + LIMIT) < at_a.max(at_b) {
+        remarks.push(format!(
+            "a has {at_a:.1} players at a time and b {at_b:.1}: what worlds cost anyhow is shared by other numbers, so counts and \
+             times differ for that alone; record as many of both"
+        ));
+    }
+    for (name, side) in [("a", a), ("b", b)] {
+        if side.players < PLAYERS_MIN {
+            remarks.push(format!(
+                "{name} has {} players: it is asked how these would play on, and not how others would",
+                side.players
+            ));
+        }
+        if side.shared_share > 0.0 {
+            remarks.push(format!(
+                "{:.0} % of the time of {name} is in worlds with players of the other side, whose counts and times are nobody's",
+                100.0 * side.shared_share
+            ));
+        }
+    }
+    remarks
+}
+
+fn rows(a: &Profile, b: &Profile) -> Vec<Row> {
+    let measures: BTreeSet<&Measure> = a.measures().chain(b.measures()).collect();
+    let estimates: Vec<(&Measure, [Option<Estimate>; 2])> =
+        measures.into_iter().map(|measure| (measure, [a, b].map(|profile| estimate(profile, measure)))).collect();
+    let all_time = |side: usize| -> f64 {
+        let times = estimates.iter().filter(|(measure, _)| measure.sort == Sort::Times);
+        times.filter_map(|(_, sides)| sides[side]).map(|estimate| estimate.rate).sum()
+    };
+    let all_time = [0, 1].map(all_time);
+    let is_small = |(measure, sides): &(&Measure, [Option<Estimate>; 2])| {
+        let share =
+            |side: usize| sides[side].map_or(0.0, |estimate| estimate.rate / all_time[side].max(f64::MIN_POSITIVE));
+        let total: f64 = sides.iter().flatten().map(|estimate| estimate.total).sum();
+        (measure.sort == Sort::Times && share(0).max(share(1)) < TIME_SHARE_MIN) || total <= 0.0
+    };
+    let estimates: Vec<_> = estimates.iter().filter(|row| !is_small(row)).collect();
+    let level = FALSE_ALARMS / estimates.len().max(1) as f64;
+    estimates.into_iter().map(|(measure, sides)| row(measure, sides, level)).collect()
+}
+
+fn row(measure: &Measure, [a, b]: &[Option<Estimate>; 2], level: f64) -> Row {
+    let found = match (a, b) {
+        (Some(a), Some(b)) => ratio(a, b, level),
+        _ => Found { verdict: Verdict::Unclear, percent: None },
+    };
+    let [difference_percent, low_percent, high_percent] = match found.percent {
+        Some(percent) => percent.map(|percent| percent.is_finite().then_some(percent)),
+        None => [None; 3],
+    };
+    let rate = |estimate: &Option<Estimate>| estimate.map(|estimate| estimate.rate);
+    Row {
+        measure: measure.clone(),
+        verdict: found.verdict,
+        a: rate(a),
+        b: rate(b),
+        difference_percent,
+        low_percent,
+        high_percent,
+    }
+}
+
+struct Found {
+    verdict: Verdict,
+    /// Difference, low and high.
+    percent: Option<[f64; 3]>,
+}
+
+fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
+    let times = student_two_sided(level, a.degrees.min(b.degrees));
+    let is_rare = a.total + b.total < TOTAL_MIN;
+    let verdict_of = |low: f64, middle: f64, high: f64| {
+        if !is_rare && low > 1.0 && middle > 1.0 + LIMIT {
+            Verdict::More
+        } else if !is_rare && high < 1.0 && middle < 1.0 / (1.0 + LIMIT) {
+            Verdict::Less
+        } else if low >= 1.0 / (1.0 + LIMIT) && high <= 1.0 + LIMIT {
+            Verdict::Within
+        } else {
+            Verdict::Unclear
+        }
+    };
+    // Where one of them has none at all there is no ratio; it is told if the other has it beyond doubt.
+    if a.rate <= 0.0 || b.rate <= 0.0 {
+        let (verdict, has) = if a.rate > 0.0 { (Verdict::Less, a) } else { (Verdict::More, b) };
+        let is_certain = !is_rare && has.rate > times * has.error;
+        return Found { verdict: if is_certain { verdict } else { Verdict::Unclear }, percent: None };
+    }
+    let (shift, error) = ((b.rate / a.rate).ln(), (a.error / a.rate).hypot(b.error / b.rate));
+    let [low, middle, high] = [-times, 0.0, times].map(|times| (shift + times * error).exp());
+    Found {
+        verdict: verdict_of(low, middle, high),
+        percent: Some([middle, low, high].map(|ratio| 100.0 * (ratio - 1.0))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

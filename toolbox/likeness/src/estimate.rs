@@ -1,0 +1,104 @@
+//! Estimate: how often something is for each second that somebody plays, and how far that may be off.
+//!
+//! A rate is a sum over a time, so its error comes from how far parts of the recording are from it. Parts are taken in two ways, and the
+//! larger error holds: players, since another recording would be of other people, and sixteen stretches of time, since what happens in a
+//! shared world happens to all who are there, and a person goes on with what it does. Where players are few, time alone speaks:
+//! that says how these would play on, and nothing of others.
+
+use crate::profile::{BLOCKS, Measure, PlayerProfile, Profile};
+
+/// Stretches of time.
+const STRETCHES: usize = 16;
+const BLOCKS_EACH: usize = BLOCKS / STRETCHES;
+const _: () = assert!(BLOCKS_EACH * STRETCHES == BLOCKS);
+/// Fewer players than that say nothing of how far players are apart.
+pub(crate) const PLAYERS_MIN: usize = 6;
+/// Fewer stretches with anybody in them say nothing.
+const STRETCHES_MIN: usize = 6;
+
+/// A rate with its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Estimate {
+    /// For each second that a player plays.
+    pub rate: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// Degrees of freedom of that.
+    pub degrees: u32,
+    /// What was counted in all.
+    pub total: f64,
+}
+
+/// How often a measure was in a profile. `None`: too little was played to say.
+pub(crate) fn estimate(profile: &Profile, measure: &Measure) -> Option<Estimate> {
+    let of_player = |player: &PlayerProfile| {
+        let exposure: f64 = player.exposure_s(measure.sort).iter().sum();
+        (player.values.get(measure).map_or(0.0, |values| values.iter().sum()), exposure)
+    };
+    let by_player: Vec<(f64, f64)> = profile.players.iter().map(of_player).filter(|part| part.1 > 0.0).collect();
+    let mut by_time = vec![(0.0, 0.0); STRETCHES];
+    for player in &profile.players {
+        for (block, seconds) in player.exposure_s(measure.sort).iter().enumerate() {
+            by_time[block / BLOCKS_EACH].1 += seconds;
+        }
+        for (block, value) in player.values.get(measure).into_iter().flatten().enumerate() {
+            by_time[block / BLOCKS_EACH].0 += value;
+        }
+    }
+    by_time.retain(|part| part.1 > 0.0);
+    let total: f64 = by_player.iter().map(|part| part.0).sum();
+    let exposure: f64 = by_player.iter().map(|part| part.1).sum();
+    let rate = total / exposure;
+    let enough = [(&by_time, STRETCHES_MIN), (&by_player, PLAYERS_MIN)];
+    let errors = enough.into_iter().filter(|(parts, least)| parts.len() >= *least);
+    let errors = errors.map(|(parts, _)| (error(parts, rate, exposure), parts.len() as u32 - 1));
+    let (error, degrees) = errors.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    rate.is_finite().then_some(Estimate { rate, error, degrees, total })
+}
+
+/// The standard error of a ratio of sums, by how far the parts are from it (Cochran, Sampling Techniques, 6.4).
+fn error(parts: &[(f64, f64)], rate: f64, exposure: f64) -> f64 {
+    let count = parts.len() as f64;
+    let squares: f64 = parts.iter().map(|(value, seconds)| (value - rate * seconds).powi(2)).sum();
+    (squares * count / (count - 1.0)).sqrt() / exposure
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::profile::Sort;
+
+    fn player(each_block: impl Fn(usize) -> f64) -> PlayerProfile {
+        let values = BTreeMap::from([(Measure::new(Sort::Packets, "inputs"), (0..BLOCKS).map(each_block).collect())]);
+        PlayerProfile { played_s: vec![2.0; BLOCKS], alone_s: vec![1.0; BLOCKS], values, places: Vec::new() }
+    }
+
+    fn of(players: Vec<PlayerProfile>) -> Option<Estimate> {
+        estimate(&Profile { seconds: 96.0, players }, &Measure::new(Sort::Packets, "inputs"))
+    }
+
+    #[test]
+    fn players_who_differ_and_time_that_differs_make_a_rate_uncertain() {
+        let even = of(vec![player(|_| 40.0); 8]).unwrap();
+        assert_eq!((even.rate, even.error, even.total), (20.0, 0.0, 40.0 * 48.0 * 8.0));
+        // Each is as it is all the time.
+        let players = (0..8).map(|number| player(move |_| if number % 2 == 0 { 30.0 } else { 50.0 })).collect();
+        let apart = of(players).unwrap();
+        assert_eq!((apart.rate, apart.degrees), (20.0, 7));
+        assert!((apart.error - 5.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{apart:?}");
+        // All do the same together, now more and now less.
+        let in_time = of(vec![player(|block| if block / BLOCKS_EACH % 2 == 0 { 30.0 } else { 50.0 }); 8]).unwrap();
+        assert!(in_time.degrees == 15 && (in_time.error - 5.0 / 15.0_f64.sqrt()).abs() < 1e-9, "{in_time:?}");
+    }
+
+    #[test]
+    fn who_has_hardly_played_says_nothing() {
+        assert_eq!(of(Vec::new()), None);
+        let mut short = player(|_| 1.0);
+        short.played_s = (0..BLOCKS).map(|block| if block < 3 { 2.0 } else { 0.0 }).collect();
+        assert_eq!(of(vec![short; 2]), None);
+        assert!(of(vec![player(|_| 1.0)]).is_some(), "one who played all the time does");
+    }
+}

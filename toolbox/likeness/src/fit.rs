@@ -1,0 +1,77 @@
+//! Fit: by how much what bots are told has to be more or less, for them to be like recorded players.
+//!
+//! A game says which of its bots' options makes more of which measure. Each is taken for proportional, by itself; it is a step, and
+//! with the next recording of bots the next one can be taken. What is within a tenth stays as it is.
+
+use serde::Serialize;
+
+use crate::{comparison::Comparison, profile::Sort, verdict::Verdict};
+
+/// How an option of bots is to be changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fit {
+    pub option: String,
+    pub measure: String,
+    /// Times what these bots were given.
+    pub factor: f64,
+    /// What it is to be, where that follows from the players alone.
+    pub value: Option<f64>,
+}
+
+/// The option of every game's bots that says how often they send an input.
+const HZ: &str = "hz";
+const INPUTS: &str = "inputs";
+
+impl Comparison {
+    /// What bots (`b`) would have to be told to be like the players (`a`). `options`: name and measure of each that the game's bots
+    /// have. Those of which too little was played are left as they are.
+    pub fn fit<'o>(&self, options: impl IntoIterator<Item = (&'o str, &'o str)>) -> Vec<Fit> {
+        let all = [(HZ, INPUTS)].into_iter().chain(options);
+        all.filter_map(|(option, measure)| self.fit_one(option, measure)).collect()
+    }
+
+    fn fit_one(&self, option: &str, measure: &str) -> Option<Fit> {
+        let is_it = |sort: Sort, name: &str| name == measure && sort != Sort::Times;
+        let row = self.rows.iter().find(|row| is_it(row.measure.sort, &row.measure.name))?;
+        let (a, b) = (row.a?, row.b.filter(|rate| *rate > 0.0)?);
+        let differs = matches!(row.verdict, Verdict::More | Verdict::Less);
+        let value = (option == HZ).then(|| a.round().clamp(1.0, 1_000.0));
+        differs.then(|| Fit { option: option.to_owned(), measure: measure.to_owned(), factor: a / b, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        comparison::{Row, Side},
+        profile::Measure,
+    };
+
+    #[test]
+    fn what_differs_is_fitted_and_the_rest_stays() {
+        let row = |name: &str, a: f64, b: f64, verdict| Row {
+            measure: Measure::new(Sort::Packets, name),
+            verdict,
+            a: Some(a),
+            b: Some(b),
+            difference_percent: None,
+            low_percent: None,
+            high_percent: None,
+        };
+        let side = Side { players: 1, played_s: 1.0, players_at_a_time: 1.0, shared_share: 0.0 };
+        let rows = vec![
+            row("inputs", 59.7, 20.0, Verdict::Less),
+            row("metres", 2.0, 2.5, Verdict::More),
+            row("shots", 1.0, 1.05, Verdict::Within),
+            row("deaths", 1.0, 3.0, Verdict::Unclear),
+        ];
+        let comparison =
+            Comparison { a: side.clone(), b: side, rows, places: None, named: Vec::new(), remarks: Vec::new() };
+        let options = [("pace", "metres"), ("shots", "shots"), ("risk", "deaths"), ("none", "nothing of that name")];
+        let fits = comparison.fit(options);
+        let told: Vec<_> = fits.iter().map(|fit| (fit.option.as_str(), fit.value)).collect();
+        assert_eq!(told, [("hz", Some(60.0)), ("pace", None)]);
+        assert!((fits[1].factor - 0.8).abs() < 1e-9, "{fits:?}");
+    }
+}

@@ -1,0 +1,48 @@
+//! Likeness: how like players bots are, in what they cost a server.
+//!
+//! A recording holds what people did, or bots. Replayed by the game's own code it says what that cost: casts, paths and whatever
+//! else the game counts, the time of each subsystem; beside it stand what players said, how they moved and where they were. All of
+//! it for one player and one second of play is a load profile ([`Profile`]), and two are held against each other measure by measure
+//! ([`Comparison`]): what differs by more than a tenth is named.
+//!
+//! ```text
+//!  recording of people --+--> outline --> replay, watched --> profile --+
+//!  (--players-a)         |    length, ids   gather, times               +--> comparison: rows, places, what is named
+//!  recording of bots ----+--> outline --> replay, watched --> profile --+
+//! ```
+//!
+//! Two recordings are replayed in turns of two seconds of play, on one core's worth of threads, so that an hour in which the machine
+//! is slower is the same hour for both ([`hold`]). What is compared is of this call and this machine alone.
+//!
+//! The other way round, [`RecordedInputs`] gives what recorded players said to bots that say it again over the real network.
+//!
+//! What is not in here: what the server sent, since nobody listens in a replay; it follows from who is near whom, what changed
+//! and how much was said, which are. Runs on threads of the caller; allocates; nobody waits for it. Cost: that of a replay, and some
+//! 20 % of it.
+
+mod clock;
+mod comparison;
+mod estimate;
+mod fit;
+mod gather;
+mod inputs;
+mod measures;
+mod outline;
+mod places;
+mod play_inputs;
+mod profile;
+mod side;
+mod times;
+mod turns;
+mod verdict;
+mod who;
+
+pub use comparison::{Comparison, LIMIT, Row, Side};
+pub use fit::Fit;
+pub use inputs::{InputsError, RecordedInputs};
+pub use places::{PlaceShare, PlacesRow};
+pub use play_inputs::PlaysInputs;
+pub use profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort};
+pub use side::{Profiled, hold, hold_one};
+pub use verdict::Verdict;
+pub use who::{UnknownWho, Who};

@@ -1,0 +1,199 @@
+//! Places: whether players of two profiles spend their time in the same places.
+//!
+//! Time is added up by cells of the ground, and the distance is the part of the time that would have to be spent elsewhere (total
+//! variation). Chance makes some of it: so players are dealt out to the two sides anew two thousand times, and what the distance is
+//! then is taken off. Where players are few, stretches of a player's time are dealt out instead.
+
+use std::collections::HashMap;
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::Serialize;
+
+use crate::{
+    estimate::PLAYERS_MIN,
+    profile::{BLOCKS, Cell, PlayerProfile, Profile},
+    verdict::Verdict,
+};
+
+/// So much of the time elsewhere is told.
+const ELSEWHERE_MIN: f64 = 0.10;
+const DEALS: usize = 2_000;
+/// The distance must be beyond all but so many deals.
+const BEYOND_MAX: usize = 2;
+/// With longer lists of cells it is dealt fewer times, but never fewer than a quarter.
+const STEPS_MAX: usize = 400_000_000;
+/// Stretches of each player where they are few: long ones, since a person stays where it is for a while.
+const STRETCHES: usize = 8;
+/// Places that are told.
+const TOLD_MAX: usize = 8;
+
+/// A place, and how much of the time is spent there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlaceShare {
+    pub cell: Cell,
+    pub a: f64,
+    pub b: f64,
+}
+
+/// What is found of places.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlacesRow {
+    /// How much of the time `b` spends elsewhere than `a` [0 to 1].
+    pub elsewhere: f64,
+    /// How much chance alone makes of it.
+    pub by_chance: f64,
+    pub verdict: Verdict,
+    pub cells: usize,
+    /// Where the difference is largest.
+    pub most: Vec<PlaceShare>,
+}
+
+/// Seconds by cell of what is dealt out together.
+type Unit = Vec<(u32, f64)>;
+
+pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
+    let few = a.players.len().min(b.players.len()) < PLAYERS_MIN;
+    let mut cells: HashMap<&Cell, u32> = HashMap::new();
+    let mut names: Vec<&Cell> = Vec::new();
+    let mut units: Vec<(bool, Unit)> = Vec::new();
+    for (is_b, player) in
+        a.players.iter().map(|player| (false, player)).chain(b.players.iter().map(|player| (true, player)))
+    {
+        for unit in units_of(player, few) {
+            let numbered = unit.into_iter().map(|(cell, seconds)| {
+                let number = *cells.entry(cell).or_insert_with(|| {
+                    names.push(cell);
+                    names.len() as u32 - 1
+                });
+                (number, seconds)
+            });
+            units.push((is_b, numbered.collect()));
+        }
+    }
+    let of_a = units.iter().filter(|(is_b, _)| !is_b).count();
+    if of_a == 0 || of_a == units.len() {
+        return None;
+    }
+    let mut sums = Sums::of(names.len());
+    let elsewhere = sums.distance(&units, |index| units[index].0);
+    let shares = sums.shares();
+    let steps = units.iter().map(|(_, unit)| unit.len()).sum::<usize>() + 2 * names.len();
+    let deals = (STEPS_MAX / steps.max(1)).clamp(DEALS / 4, DEALS);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut sides: Vec<bool> = units.iter().map(|(is_b, _)| *is_b).collect();
+    let mut dealt: Vec<f64> = (0..deals)
+        .map(|_| {
+            shuffle(&mut sides, &mut rng);
+            sums.distance(&units, |index| sides[index])
+        })
+        .collect();
+    let beyond = dealt.iter().filter(|distance| **distance >= elsewhere).count();
+    let by_chance = throng_history::changes::median(&mut dealt);
+    let excess = elsewhere - by_chance;
+    let is_certain = beyond * DEALS <= BEYOND_MAX * deals;
+    let verdict = match (excess > ELSEWHERE_MIN, is_certain) {
+        (true, true) => Verdict::Elsewhere,
+        (true, false) => Verdict::Unclear,
+        // Less than a tenth is less than a tenth, but where chance alone makes much of it that says little.
+        (false, _) if by_chance > 2.0 * ELSEWHERE_MIN => Verdict::Unclear,
+        (false, _) => Verdict::Within,
+    };
+    let mut most: Vec<PlaceShare> =
+        names.iter().zip(shares).map(|(cell, (a, b))| PlaceShare { cell: (*cell).clone(), a, b }).collect();
+    most.sort_by(|one, other| (other.a - other.b).abs().total_cmp(&(one.a - one.b).abs()));
+    most.truncate(TOLD_MAX);
+    Some(PlacesRow { elsewhere, by_chance, verdict, cells: names.len(), most })
+}
+
+/// A player's seconds by cell; in stretches where players are few.
+fn units_of(player: &PlayerProfile, few: bool) -> Vec<Vec<(&Cell, f64)>> {
+    let stretches = if few { STRETCHES } else { 1 };
+    let mut units: Vec<HashMap<&Cell, f64>> = vec![HashMap::new(); stretches];
+    for (block, cell) in &player.places {
+        let stretch = usize::from(*block) * stretches / BLOCKS;
+        *units[stretch.min(stretches - 1)].entry(cell).or_default() += 1.0;
+    }
+    // Sorted, so that the same recordings give the same numbers.
+    let sorted = units.into_iter().filter(|unit| !unit.is_empty()).map(|unit| {
+        let mut unit: Vec<(&Cell, f64)> = unit.into_iter().collect();
+        unit.sort_by(|one, other| one.0.cmp(other.0));
+        unit
+    });
+    sorted.collect()
+}
+
+/// Seconds of the two sides by cell.
+struct Sums {
+    cells: Vec<[f64; 2]>,
+    all: [f64; 2],
+}
+
+impl Sums {
+    fn of(cells: usize) -> Self {
+        Self { cells: vec![[0.0; 2]; cells], all: [0.0; 2] }
+    }
+
+    fn distance(&mut self, units: &[(bool, Unit)], is_b: impl Fn(usize) -> bool) -> f64 {
+        self.cells.iter_mut().for_each(|cell| *cell = [0.0; 2]);
+        self.all = [0.0; 2];
+        for (index, (_, unit)) in units.iter().enumerate() {
+            let side = usize::from(is_b(index));
+            for (cell, seconds) in unit {
+                self.cells[*cell as usize][side] += seconds;
+                self.all[side] += seconds;
+            }
+        }
+        self.shares().iter().map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
+    }
+
+    fn shares(&self) -> Vec<(f64, f64)> {
+        let [all_a, all_b] = self.all.map(|seconds| seconds.max(f64::MIN_POSITIVE));
+        self.cells.iter().map(|[a, b]| (a / all_a, b / all_b)).collect()
+    }
+}
+
+fn shuffle(sides: &mut [bool], rng: &mut Xoshiro256PlusPlus) {
+    for last in (1..sides.len()).rev() {
+        sides.swap(last, rng.random_range(0..=last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Players who go from cell to cell of a row, around a favourite each.
+    fn walkers(seed: u64, count: usize, shift: i32) -> Profile {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let players = (0..count).map(|_| {
+            let home = rng.random_range(0..10);
+            let places = (0..BLOCKS * 10).map(|second| {
+                let x_m = 8 * (home + rng.random_range(0..6) + shift);
+                ((second / 10) as u16, Cell { kind: "field".into(), x_m, z_m: 0 })
+            });
+            PlayerProfile { places: places.collect(), ..PlayerProfile::default() }
+        });
+        Profile { seconds: 480.0, players: players.collect() }
+    }
+
+    #[test]
+    fn the_same_places_are_found_and_others_are_told() {
+        for seed in 0..20 {
+            let row = compare(&walkers(seed, 20, 0), &walkers(seed + 100, 30, 0)).unwrap();
+            assert!(!row.verdict.is_named(), "seed {seed}: {row:?}");
+            let row = compare(&walkers(seed, 20, 0), &walkers(seed + 100, 30, 6)).unwrap();
+            assert_eq!(row.verdict, Verdict::Elsewhere, "seed {seed}: {row:?}");
+            assert!(row.elsewhere - row.by_chance > 0.1 && !row.most.is_empty());
+        }
+    }
+
+    #[test]
+    fn of_one_player_stretches_of_time_speak() {
+        let far = compare(&walkers(1, 1, 0), &walkers(2, 1, 40)).unwrap();
+        assert!(far.elsewhere > 0.99 && far.verdict == Verdict::Elsewhere, "{far:?}");
+        let same = compare(&walkers(1, 1, 0), &walkers(1, 1, 0)).unwrap();
+        assert_eq!((same.elsewhere, same.verdict.is_named()), (0.0, false));
+        assert_eq!(compare(&walkers(1, 1, 0), &Profile::default()), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Profile: what players did and what that cost, player by player and block by block of a recording's time.
+//!
+//! ```text
+//!   player 7    block 0   1   2  ...  47
+//!   played s       1.2 1.2 0.4 ...  0.0
+//!   packets         24  24   8 ...
+//!   casts          3.1 2.9 0.7 ...      what its worlds counted, in equal shares of those who were there
+//! ```
+//!
+//! Blocks, so that it can be asked how far a figure would be off in another stretch of the same play; players, so that it can be
+//! asked how far among others of their kind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde::{Serialize, Serializer};
+
+/// Blocks that a recording's time is cut into.
+pub const BLOCKS: usize = 48;
+
+/// What sort of measure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// What clients said: an input is a packet of its own.
+    Packets,
+    /// Casts, paths, and whatever else the game counts, by the names of its counters.
+    Counts,
+    /// Time of a subsystem (µs).
+    Times,
+    /// Which worlds players were in (s).
+    Worlds,
+    /// How they moved, and among how many.
+    Walks,
+}
+
+impl Sort {
+    /// Of what its figures are, for each second that a player plays.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Packets | Self::Counts | Self::Walks => "/s",
+            Self::Times => "µs/s",
+            Self::Worlds => "of the time",
+        }
+    }
+
+    /// A world's costs are nobody's where players of both sides are in it.
+    pub(crate) fn is_of_worlds(self) -> bool {
+        matches!(self, Self::Counts | Self::Times)
+    }
+}
+
+/// One measure of load.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Measure {
+    pub sort: Sort,
+    #[serde(serialize_with = "as_text")]
+    pub name: Arc<str>,
+}
+
+impl Measure {
+    pub fn new(sort: Sort, name: &str) -> Self {
+        Self { sort, name: name.into() }
+    }
+}
+
+/// A square of a kind of world's ground.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Cell {
+    #[serde(serialize_with = "as_text")]
+    pub kind: Arc<str>,
+    /// Of its corner that is nearer to minus infinity (m).
+    pub x_m: i32,
+    pub z_m: i32,
+}
+
+/// What one player did.
+#[derive(Debug, Clone, Default)]
+pub struct PlayerProfile {
+    /// In each block (s).
+    pub played_s: Vec<f64>,
+    /// The part of it in worlds whose costs are its side's alone (s).
+    pub alone_s: Vec<f64>,
+    /// In each block, for each measure; a measure that is not there is zero.
+    pub values: BTreeMap<Measure, Vec<f64>>,
+    /// Where it was, second by second, with the block.
+    pub places: Vec<(u16, Cell)>,
+}
+
+impl PlayerProfile {
+    /// The time that figures of a sort are of (s), in each block.
+    pub(crate) fn exposure_s(&self, sort: Sort) -> &[f64] {
+        if sort.is_of_worlds() { &self.alone_s } else { &self.played_s }
+    }
+}
+
+/// The load profile of some players.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// How long the recording is, without its first seconds (s).
+    pub seconds: f64,
+    pub players: Vec<PlayerProfile>,
+}
+
+impl Profile {
+    pub fn played_s(&self) -> f64 {
+        self.players.iter().flat_map(|player| &player.played_s).sum()
+    }
+
+    /// Of the time that they played, how much was in worlds with players of another side.
+    pub fn shared_share(&self) -> f64 {
+        let (played, alone) = (self.played_s(), self.players.iter().flat_map(|player| &player.alone_s).sum::<f64>());
+        if played > 0.0 { (1.0 - alone / played).max(0.0) } else { 0.0 }
+    }
+
+    /// How many measures of a sort there are.
+    pub fn measures_of(&self, sort: Sort) -> usize {
+        self.measures().filter(|measure| measure.sort == sort).collect::<BTreeSet<_>>().len()
+    }
+
+    /// All that was measured of anybody.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = &Measure> {
+        self.players.iter().flat_map(|player| player.values.keys())
+    }
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}

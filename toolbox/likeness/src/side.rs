@@ -1,0 +1,102 @@
+//! Sides: recordings are replayed and watched, two of them in turns.
+
+use std::thread;
+
+use throng::{
+    recording::RecordingFiles,
+    replay::{OtherGame, ReplayGame, ReplayOptions, ReplayReport},
+};
+use throng_profiler::{is_recording, pool::PoolSettings, start_recording};
+
+use crate::{
+    gather::Gatherer,
+    outline::Outline,
+    profile::Profile,
+    turns::{Turn, Turns},
+    who::Who,
+};
+
+/// Each of two replays has its turn for so much of its recording (s).
+const TURN_S: f64 = 2.0;
+/// Nobody reads the scopes, only what they sum up to.
+const SCOPES: PoolSettings = PoolSettings { blocks_max: 64, reserve: 16, history: 0 };
+
+/// What came of one recording.
+#[derive(Debug)]
+pub struct Profiled {
+    /// By group of players, in their order.
+    pub profiles: Vec<Profile>,
+    pub replay: ReplayReport,
+}
+
+/// Replays two recordings in turns, so that what the machine does meanwhile it does to both. Takes as long as two replays.
+///
+/// # Errors
+/// If a recording is not of its game: nothing was replayed then.
+pub fn hold(
+    a: (&ReplayGame, &RecordingFiles, Who),
+    b: (&ReplayGame, &RecordingFiles, Who),
+) -> Result<[Profiled; 2], OtherGame> {
+    for (game, recording, _) in [a, b] {
+        game.check(recording.about())?;
+    }
+    record_scopes();
+    let turns = Turns::default();
+    let profiled = |me: usize, (game, recording, who): (&ReplayGame, &RecordingFiles, Who)| {
+        let turn = turns.begin(me);
+        let mut pace = Pace { turn, next_s: TURN_S };
+        profile(game, recording, &[who], &mut |at_s| pace.note(at_s))
+    };
+    let [a, b] = thread::scope(|scope| {
+        let [one, other] = [(0, a), (1, b)].map(|(me, side)| {
+            let profiled = &profiled;
+            scope.spawn(move || profiled(me, side))
+        });
+        [one, other].map(|thread| thread.join().expect("what worlds do is caught"))
+    });
+    Ok([a?, b?])
+}
+
+/// Replays one recording in which players of two sorts played beside each other.
+///
+/// # Errors
+/// If it is not of this game.
+pub fn hold_one(game: &ReplayGame, recording: &RecordingFiles, groups: [Who; 2]) -> Result<Profiled, OtherGame> {
+    game.check(recording.about())?;
+    record_scopes();
+    profile(game, recording, &groups, &mut |_| {})
+}
+
+fn profile(
+    game: &ReplayGame,
+    recording: &RecordingFiles,
+    groups: &[Who],
+    each_s: &mut dyn FnMut(f64),
+) -> Result<Profiled, OtherGame> {
+    let outline = Outline::of(recording);
+    let mut gatherer = Gatherer::new(&outline, groups, game.schema(), each_s);
+    let replay = game.replay_watched(recording, &ReplayOptions::default(), &mut gatherer)?;
+    Ok(Profiled { profiles: gatherer.finish(), replay })
+}
+
+/// Without them no subsystem has a time.
+fn record_scopes() {
+    if !is_recording() {
+        start_recording(SCOPES);
+    }
+}
+
+/// Passes the turn on whenever the recording has gone on by as much as a turn.
+struct Pace<'a> {
+    turn: Turn<'a>,
+    next_s: f64,
+}
+
+impl Pace<'_> {
+    fn note(&mut self, at_s: f64) {
+        if at_s >= self.next_s {
+            self.next_s = (at_s / TURN_S).floor() * TURN_S + TURN_S;
+            self.turn.pass();
+        }
+    }
+}

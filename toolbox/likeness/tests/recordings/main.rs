@@ -1,0 +1,232 @@
+//! Promise, on recordings of a whole server with players: the same behaviour twice has nothing named; what is done by 15 % more,
+//! casts, paths or packets, is named and nothing else; recorded inputs that are said again are the same load.
+//!
+//! Servers are simulated, so each recording is the same in every run. Times of subsystems are this machine's, and no test looks
+//! at them.
+
+mod forged;
+mod yard;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use throng::{
+    recording::{RecordingFiles, segments_in},
+    replay::OtherGame,
+};
+use throng_likeness::{
+    Cell, Comparison, InputsError, Measure, PlaysInputs, Profile, RecordedInputs, Sort, Verdict, Who, hold, hold_one,
+};
+
+use yard::{Manner, Recorded, game, schema};
+
+/// How many pairs of recordings there are in a test that runs always.
+const PAIRS: u64 = 2;
+
+fn compare(a: &Recorded, b: &Recorded) -> Comparison {
+    let sides = [a, b].map(|recorded| (recorded.game(), recorded.open()));
+    let [(game_a, a), (game_b, b)] = &sides;
+    let held = hold((game_a, a, Who::All), (game_b, b, Who::All)).expect("they are of this game");
+    for profiled in &held {
+        assert!(profiled.replay.is_equal() && profiled.replay.ticks > 1_000, "{:?}", profiled.replay);
+    }
+    let [a, b] = held.map(|mut profiled| profiled.profiles.remove(0));
+    Comparison::of(&a, &b)
+}
+
+/// What is named, but for times.
+fn named(comparison: &Comparison) -> Vec<&str> {
+    let rows = comparison.rows.iter().filter(|row| row.measure.sort != Sort::Times && row.verdict.is_named());
+    let mut named: Vec<&str> = rows.map(|row| &*row.measure.name).collect();
+    named.extend(comparison.places.iter().filter(|places| places.verdict.is_named()).map(|_| "places"));
+    named.sort_unstable();
+    named
+}
+
+fn check_pairs(pairs: u64) {
+    for seed in 1..=pairs {
+        let usual = Recorded::play(seed, 16, Manner::USUAL);
+        let found = |manner: Manner| compare(&usual, &Recorded::play(seed + 500, 16, manner));
+        let check = |manner: Manner, expect: &[&str]| {
+            let comparison = found(manner);
+            assert_eq!(named(&comparison), expect, "seed {seed}: {comparison:#?}");
+        };
+        check(Manner::USUAL, &[]);
+        check(Manner { casts: 1.15, ..Manner::USUAL }, &["casts"]);
+        check(Manner { paths: 1.15, ..Manner::USUAL }, &["paths"]);
+        // Who says more has more done for it, too.
+        let comparison = found(Manner { hz: 23, ..Manner::USUAL });
+        let named = named(&comparison);
+        assert!(["bytes", "casts", "inputs", "paths"].iter().all(|name| named.contains(name)), "{comparison:#?}");
+    }
+}
+
+#[test]
+fn the_same_behaviour_has_nothing_named_and_15_percent_more_is() {
+    check_pairs(PAIRS);
+}
+
+#[test]
+#[ignore = "full form: 20 pairs of each, some minutes"]
+fn the_same_behaviour_has_nothing_named_and_15_percent_more_is_in_twenty_pairs() {
+    check_pairs(20);
+}
+
+#[test]
+fn who_is_elsewhere_is_told_where() {
+    let (usual, other) =
+        (Recorded::play(1, 16, Manner::USUAL), Recorded::play(2, 16, Manner { x_m: 60.0, ..Manner::USUAL }));
+    let comparison = compare(&usual, &other);
+    let places = comparison.places.expect("players have places");
+    assert_eq!(places.verdict, Verdict::Elsewhere);
+    assert!(places.most.iter().all(|place| &*place.cell.kind == "yard" && place.a != place.b), "{places:?}");
+}
+
+#[test]
+fn people_beside_bots_in_one_server_are_told_apart() {
+    // The simulator's players have ids from 1 on.
+    let recorded =
+        Recorded::play_mixed(
+            3,
+            24,
+            |player| if player < 12 { Manner::USUAL } else { Manner { casts: 1.3, ..Manner::USUAL } },
+        );
+    let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::Ids(1, 12), Who::Ids(13, 24)]).unwrap();
+    let [a, b] = &profiled.profiles[..] else { panic!("{profiled:?}") };
+    assert_eq!((a.players.len(), b.players.len()), (12, 12));
+    // They share their world, so what that counts is nobody's, and what each says and does is its own.
+    assert!(a.shared_share() > 0.99 && b.shared_share() > 0.99);
+    let comparison = Comparison::of(a, b);
+    assert!(
+        comparison.rows.iter().all(|row| !matches!(row.measure.sort, Sort::Counts | Sort::Times)),
+        "{comparison:#?}"
+    );
+    assert_eq!(named(&comparison), [""; 0], "{comparison:#?}");
+    let inputs = comparison.rows.iter().find(|row| &*row.measure.name == "inputs").expect("all say something");
+    assert_eq!(inputs.verdict, Verdict::Within);
+    // And all together cost what the world counted.
+    let all = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    assert_eq!((all.profiles[0].players.len(), all.profiles[1].players.len()), (24, 0));
+    let casts = sum(&all.profiles[0], "casts", Sort::Counts);
+    assert!(casts > 0.0 && all.profiles[0].shared_share() < 1e-9);
+}
+
+fn sum(profile: &Profile, name: &str, sort: Sort) -> f64 {
+    let measure = Measure::new(sort, name);
+    profile.players.iter().filter_map(|player| player.values.get(&measure)).flatten().sum()
+}
+
+/// What players are said to have done is what they did: counted again from what the simulator's bots say of themselves.
+#[test]
+fn a_profile_holds_what_was_done() {
+    let recorded = Recorded::play(4, 8, Manner::USUAL);
+    let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    let profile = &profiled.profiles[0];
+    let (played, inputs) = (profile.played_s(), sum(profile, "inputs", Sort::Packets));
+    // Eight players at 20 Hz, but for the first seconds, in which they come, and the last, which is not written.
+    assert!((8.0 * 45.0..=8.0 * 51.0).contains(&played), "{played}");
+    assert!((inputs / played - 20.0).abs() < 0.2, "{inputs} in {played} s");
+    let [casts, paths] = ["casts", "paths"].map(|name| sum(profile, name, Sort::Counts) / inputs);
+    assert!((casts - 4.0).abs() < 0.1 && (paths - 1.0).abs() < 0.05, "{casts} casts and {paths} paths for each input");
+    let mut cells: BTreeMap<Cell, u64> = BTreeMap::new();
+    for (_, cell) in profile.players.iter().flat_map(|player| &player.places) {
+        *cells.entry(cell.clone()).or_default() += 1;
+    }
+    let seconds: u64 = cells.values().sum();
+    assert!((seconds as f64 - played).abs() < 0.05 * played && cells.len() > 3, "{seconds} s in {cells:?}");
+    let stay = sum(profile, "time in yard", Sort::Worlds);
+    assert!((stay - played).abs() < 1e-6, "{stay}");
+    assert!(sum(profile, "metres", Sort::Walks) > played, "they walk");
+    assert!(profile.measures_of(Sort::Times) > 0, "a replay's subsystems have times");
+}
+
+/// Promise: bots that say what was recorded are the same load, though their server's worlds have another seed.
+#[test]
+fn inputs_that_are_said_again_are_the_same_load() {
+    let recorded = Recorded::play(5, 8, Manner::USUAL);
+    let inputs = RecordedInputs::read(&recorded.open(), Who::All, "yard", &schema()).unwrap();
+    assert_eq!((inputs.players(), inputs.inputs_hz()), (8, 20));
+    assert!((55..=61).contains(&inputs.seconds()), "{}", inputs.seconds());
+    let plays = PlaysInputs::new(Arc::new(inputs));
+    let (again, totals) = Recorded::play_with(6, 20, 8, |player| Box::new(plays.bot(player)));
+    assert_eq!(totals.counter("unfit"), 0);
+    assert!(totals.counter("inputs_played") > 8 * 20 * 50 && totals.counter("requests_played") > 100, "{totals:?}");
+    let comparison = compare(&recorded, &again);
+    for name in ["inputs", "requests", "bytes", "casts", "paths"] {
+        let row = comparison.rows.iter().find(|row| &*row.measure.name == name).expect("all of it is done");
+        assert!(row.difference_percent.is_some_and(|percent| percent.abs() < 2.0), "{row:?}");
+    }
+    let nobody = RecordedInputs::read(&recorded.open(), Who::Browser, "yard", &schema()).unwrap_err();
+    assert_eq!(
+        nobody.to_string(),
+        "nobody of the players `browser` says anything in this recording; name others, or all"
+    );
+}
+
+#[test]
+fn another_game_or_schema_is_refused_and_nothing_is_lost() {
+    let recorded = Recorded::play(7, 2, Manner::USUAL);
+    let before = recorded.bytes();
+    let read = |game: &str| RecordedInputs::read(&recorded.open(), Who::All, game, &schema());
+    let error = read("hall").unwrap_err();
+    assert!(matches!(&error, InputsError::OtherGame(OtherGame::Name { .. })), "{error}");
+    assert_eq!(error.to_string(), "the recording is of yard, and this is hall; name it with --game yard");
+    let other = yard::other_schema();
+    let error = RecordedInputs::read(&recorded.open(), Who::All, "yard", &other).unwrap_err();
+    assert!(error.to_string().starts_with("the recording's schema is "), "{error}");
+    let hall = yard::game_called("hall", &recorded.open());
+    let opened = recorded.open();
+    let refused = hold((&recorded.game(), &opened, Who::All), (&hall, &opened, Who::All)).unwrap_err();
+    assert!(matches!(refused, OtherGame::Name { .. }), "{refused}");
+    assert_eq!(recorded.bytes(), before);
+}
+
+/// A file whose bytes were changed is read as far as it is good; nothing panics, whatever they are.
+#[test]
+fn damaged_recordings_are_read_as_far_as_they_are_good() {
+    let recorded = Recorded::play(8, 2, Manner::USUAL);
+    let segment = segments_in(&recorded.folder).unwrap().remove(0).path;
+    let good = std::fs::read(&segment).unwrap();
+    let game = recorded.game();
+    for step in 0..60_usize {
+        let mut bytes = good.clone();
+        let at = step * (good.len() - 1) / 59;
+        match step % 3 {
+            0 => bytes[at] ^= 0x40,
+            1 => bytes.truncate(at),
+            _ => bytes[at..].fill(0),
+        }
+        std::fs::write(&segment, &bytes).unwrap();
+        let Ok(recording) = RecordingFiles::open(&recorded.folder) else { continue };
+        let read = RecordedInputs::read(&recording, Who::All, "yard", &schema());
+        if let Ok(inputs) = &read {
+            assert!(inputs.players() <= 2);
+        }
+        if step % 10 == 0 {
+            let profiled = hold_one(&game, &recording, [Who::All, Who::Browser]).unwrap();
+            assert!(profiled.profiles[0].players.len() <= 2);
+        }
+    }
+    std::fs::write(&segment, &good).unwrap();
+    assert!(hold_one(&game, &recorded.open(), [Who::All, Who::Browser]).unwrap().replay.is_equal());
+}
+
+/// Bytes that are a recording by every checksum, and hostile: what they say is held against the schema, and worlds that cannot do
+/// it are told.
+#[test]
+fn a_forged_recording_is_no_reason_to_fall_over() {
+    for (name, ticks) in forged::hostile_ticks() {
+        let folder = yard::Folder::new(&format!("forged-{name}"));
+        forged::write(&folder.0, &ticks);
+        let recording = RecordingFiles::open(&folder.0).expect("it is a recording by all its checksums");
+        let game = game(&recording);
+        let profiled = hold_one(&game, &recording, [Who::All, Who::Browser]).expect("it says that it is of this game");
+        let comparison = Comparison::of(&profiled.profiles[0], &profiled.profiles[1]);
+        assert!(serde_json::to_string(&comparison).is_ok());
+        if let Ok(inputs) = RecordedInputs::read(&recording, Who::All, "yard", &schema()) {
+            let (hz, plays) = (inputs.inputs_hz(), PlaysInputs::new(Arc::new(inputs)));
+            assert!((1..=1_000).contains(&hz));
+            let (_, totals) = Recorded::play_with(1, 20, 1, |player| Box::new(plays.bot(player)));
+            assert_eq!((totals.playing, totals.protocol_errors), (1, 0), "{name}: {totals:?}");
+        }
+    }
+}

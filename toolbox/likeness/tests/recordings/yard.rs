@@ -1,0 +1,247 @@
+//! A yard: players walk about it, and each of their inputs says how many casts and paths it costs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::{Server, prelude::*, recording::RecordingFiles, replay::ReplayGame, settings::Settings};
+use throng_bots::Behaviour;
+use throng_client::Client;
+use throng_pack::Pack;
+use throng_platform::time::Nanos;
+use throng_simulator::{Simulation, SimulationSettings, Totals};
+
+const HALF_M: f32 = 100.0;
+/// How long is played (s).
+const SECONDS: f64 = 60.0;
+
+#[derive(Component, Replicate, Debug, Clone, Copy)]
+struct Place {
+    #[replicate(min = -HALF_M, max = HALF_M, step = 0.01)]
+    x: f32,
+    #[replicate(min = -HALF_M, max = HALF_M, step = 0.01)]
+    z: f32,
+}
+
+impl Placed for Place {
+    fn place(&self) -> [f32; 2] {
+        [self.x, self.z]
+    }
+}
+
+#[derive(Pack, Debug, Clone, Copy)]
+pub struct Stroll {
+    /// Decimetres.
+    x: i8,
+    z: i8,
+    casts: u8,
+    paths: u8,
+}
+
+impl ClientInput for Stroll {}
+
+/// Stands somewhere else.
+#[derive(Pack, Debug, Clone, Copy)]
+pub struct Jump {
+    x_m: i8,
+}
+
+impl ClientRequest for Jump {}
+
+#[derive(Component)]
+struct Owner(ClientKey);
+
+struct Yard;
+
+impl WorldKind for Yard {
+    fn name(&self) -> &str {
+        "yard"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Place>().input::<Stroll>().request::<Jump>()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.placed_by::<Place>().add_systems(Update, (come_and_go, stroll, jump).chain());
+    }
+}
+
+fn come_and_go(
+    arrivals: Res<Arrivals>,
+    departures: Res<Departures>,
+    mut outbox: ResMut<Outbox>,
+    owned: Query<(Entity, &Owner)>,
+    mut commands: Commands,
+) {
+    for arrival in &arrivals.0 {
+        let own = commands.spawn((Replicated::default(), Place { x: 0.0, z: 0.0 }, Owner(arrival.client))).id();
+        outbox.set_player(arrival.client, own);
+    }
+    for (own, _) in owned.iter().filter(|(_, owner)| departures.0.contains(&owner.0)) {
+        commands.entity(own).despawn();
+    }
+}
+
+fn stroll(strolls: Inputs<Stroll>, mut places: Query<&mut Place>) {
+    for (sender, stroll) in strolls.read() {
+        count!("casts", stroll.casts);
+        count!("paths", stroll.paths);
+        let Some(Ok(mut place)) = sender.entity.map(|own| places.get_mut(own)) else { continue };
+        place.x = (place.x + f32::from(stroll.x) / 10.0).clamp(-HALF_M, HALF_M);
+        place.z = (place.z + f32::from(stroll.z) / 10.0).clamp(-HALF_M, HALF_M);
+    }
+}
+
+fn jump(jumps: Requests<Jump>, mut places: Query<&mut Place>) {
+    for (sender, jump) in jumps.read() {
+        let Some(Ok(mut place)) = sender.entity.map(|own| places.get_mut(own)) else { continue };
+        place.x = f32::from(jump.x_m);
+    }
+}
+
+pub fn schema() -> Arc<Schema> {
+    Yard.protocol().schema()
+}
+
+/// Of a game in which nobody jumps.
+pub fn other_schema() -> Arc<Schema> {
+    Protocol::new().component::<Place>().input::<Stroll>().schema()
+}
+
+/// How somebody plays.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// Times as many casts and paths with each input.
+    pub casts: f64,
+    pub paths: f64,
+    /// Inputs a second, of all who play.
+    pub hz: u32,
+    /// Around where it walks.
+    pub x_m: f32,
+}
+
+impl Manner {
+    pub const USUAL: Self = Self { casts: 1.0, paths: 1.0, hz: 20, x_m: 0.0 };
+}
+
+struct Stroller {
+    manner: Manner,
+    way: [i8; 2],
+}
+
+impl Behaviour for Stroller {
+    fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        let own = client.own_entity().and_then(|own| client.replicas().get::<Place>(own).copied());
+        let Some(own) = own else { return };
+        let homeward = [self.manner.x_m - own.x, -own.z].map(|way_m| way_m.clamp(-15.0, 15.0) as i8 / 4);
+        if rng.random_bool(0.1) {
+            self.way = homeward.map(|way| way + rng.random_range(-3..=3));
+        }
+        // Of eight throws each, so that there are four casts and one path on average.
+        let mut throws = |chance: f64| (0..8).filter(|_| rng.random_bool(chance)).count() as u8;
+        let (casts, paths) = (throws(0.5 * self.manner.casts), throws(0.125 * self.manner.paths));
+        let [x, z] = self.way;
+        let _ = client.send_input(now, &Stroll { x, z, casts, paths });
+        if rng.random_bool(0.05) {
+            let _ = client.request(&Jump { x_m: (own.x + rng.random_range(-2.0..2.0)) as i8 });
+        }
+    }
+}
+
+/// Removed with all that is in it.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("throng-likeness-{name}-{}-{number}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder of ours");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A recording of a minute in the yard.
+pub struct Recorded {
+    pub folder: PathBuf,
+    _removed: Folder,
+}
+
+impl Recorded {
+    pub fn play(seed: u64, players: usize, manner: Manner) -> Self {
+        Self::play_with(seed, manner.hz, players, |_| Box::new(Stroller { manner, way: [0, 0] })).0
+    }
+
+    /// Each in a manner of its own, all at 20 Hz.
+    pub fn play_mixed(seed: u64, players: usize, manner: impl Fn(usize) -> Manner) -> Self {
+        Self::play_with(seed, 20, players, |player| Box::new(Stroller { manner: manner(player), way: [0, 0] })).0
+    }
+
+    pub fn play_with(
+        seed: u64,
+        hz: u32,
+        players: usize,
+        behaviour: impl Fn(usize) -> Box<dyn Behaviour>,
+    ) -> (Self, Totals) {
+        let removed = Folder::new("played");
+        let mut settings = SimulationSettings::new(schema(), seed);
+        settings.think_hz = hz;
+        settings.server.recording.folder = Some(removed.0.clone());
+        let (mut simulation, ()) = Simulation::new(&settings, |server| {
+            server.set_game("yard");
+            let yard = server.add_kind(Yard)?;
+            server.create_world(yard, seed).map(drop)
+        })
+        .expect("it can be built");
+        (0..players).for_each(|player| _ = simulation.join(behaviour(player)));
+        simulation.run_for(SECONDS);
+        let totals = simulation.totals();
+        assert_eq!(totals.playing, players as u64, "{totals:?}");
+        simulation.server_mut().control().recording().clone().stop().expect("it is recorded");
+        (Self { folder: removed.0.clone(), _removed: removed }, totals)
+    }
+
+    pub fn open(&self) -> RecordingFiles {
+        RecordingFiles::open(&self.folder).expect("it was recorded")
+    }
+
+    pub fn game(&self) -> ReplayGame {
+        game(&self.open())
+    }
+
+    /// All that is in its files.
+    pub fn bytes(&self) -> Vec<Vec<u8>> {
+        let read = |path: &Path| fs::read(path).expect("it can be read");
+        let segments = throng::recording::segments_in(&self.folder).expect("it was recorded");
+        segments.iter().map(|segment| read(&segment.path)).collect()
+    }
+}
+
+pub fn game(recording: &RecordingFiles) -> ReplayGame {
+    game_called("yard", recording)
+}
+
+pub fn game_called(name: &str, recording: &RecordingFiles) -> ReplayGame {
+    let mut server = Server::for_replay(&Settings::default(), schema(), recording.about());
+    server.set_game(name);
+    server.add_kind(Yard).expect("there is no other");
+    server.into_replay()
+}
