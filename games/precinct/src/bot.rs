@@ -18,6 +18,7 @@
 
 pub mod drawn;
 mod itinerary;
+mod manner;
 mod scavenger;
 
 use std::{
@@ -52,6 +53,7 @@ use drawn::Drawn;
 use scavenger::Scavenger;
 
 pub use itinerary::{DISTRICT, Itinerary, SCENARIOS};
+pub use manner::Manner;
 
 /// How often a swarm has its bots think. (Hz)
 const THINK_HZ: f32 = 20.0;
@@ -146,6 +148,9 @@ struct Counts {
 pub struct PrecinctBot {
     guide: Arc<BotGuide>,
     itinerary: Itinerary,
+    manner: Manner,
+    /// It has nothing to do for now.
+    stands: bool,
     /// The world it believes to be in; another epoch is another stay.
     stay: Option<(u8, Destination)>,
     /// When it wants to be somewhere else.
@@ -187,6 +192,8 @@ impl PrecinctBot {
         Self {
             guide,
             itinerary,
+            manner: Manner::default(),
+            stands: false,
             stay: None,
             leave_at: Nanos::MAX,
             leaving_for: None,
@@ -210,6 +217,12 @@ impl PrecinctBot {
             wanderer: Wanderer::default(),
             counts: Counts::default(),
         }
+    }
+
+    /// How much it does of what it could.
+    #[must_use]
+    pub fn with_manner(self, manner: Manner) -> Self {
+        Self { manner, ..self }
     }
 
     /// Notices a new stay in a world and decides how long it is to be.
@@ -427,7 +440,8 @@ impl Behaviour for PrecinctBot {
             self.choose_way(now, here, feet, rng);
             self.look_for_enemy(client, here, own, feet);
             self.watch_enemy(client);
-            let direction = if self.waits(now, here, feet) {
+            self.stands = self.manner.stands(self.stands, self.thoughts, rng);
+            let direction = if self.stands || self.waits(now, here, feet) {
                 self.progress.forget();
                 [0.0, 0.0]
             } else {
@@ -439,7 +453,7 @@ impl Behaviour for PrecinctBot {
             let aim = self.aim(now, client, feet, rng);
             let (yaw, pitch) = aim.unwrap_or((self.yaw, 0.0));
             let sprint = self.leaving_for.is_some() || aim.is_none();
-            input = Input::new(direction, yaw, pitch, aim.is_some(), sprint);
+            input = Input::new(direction, yaw, pitch, aim.is_some() && self.manner.fires(rng), sprint);
             if vitals.health < UNWELL_HEALTH {
                 input = input.and_heal();
             }

@@ -5,7 +5,7 @@ use throng_game::{Arguments, Game, GameOption, Options};
 
 use crate::{
     PrecinctBot, PrecinctSettings,
-    bot::{BotGuide, DISTRICT, Itinerary, SCENARIOS},
+    bot::{BotGuide, DISTRICT, Itinerary, Manner, SCENARIOS},
     district,
     server::build,
     worlds::schema,
@@ -28,6 +28,8 @@ pub fn game() -> Game {
     .players(1_000, 4_000)
     .npcs(20_000, 40_000)
     .option(GameOption::ALL_AWAKE)
+    .option(BOT_PACE)
+    .option(BOT_SHOTS)
     .faults(|_| true)
     .scenarios(&SCENARIOS)
     .bots(bots)
@@ -44,7 +46,25 @@ fn settings(arguments: &Arguments) -> PrecinctSettings {
     settings
 }
 
-fn bots(_: &Options, scenario: Scenario) -> impl Fn(usize) -> PrecinctBot + use<> {
+/// How bots can be made more like people, who stand about and wait.
+const BOT_PACE: GameOption = GameOption::value::<f32>(
+    "bot-pace",
+    "SHARE",
+    "Of the time, how much bots are on their way [0 to 1]; they stand about otherwise",
+)
+.for_bots_too()
+.fits("metres");
+const BOT_SHOTS: GameOption = GameOption::value::<f32>(
+    "bot-shots",
+    "SHARE",
+    "Of the moments in which bots could fire, in how many they do [0 to 1]",
+)
+.for_bots_too()
+.fits("shots");
+
+fn bots(options: &Options, scenario: Scenario) -> impl Fn(usize) -> PrecinctBot + use<> {
     let (guide, itinerary) = (BotGuide::load(), Itinerary::of(scenario));
-    move |_bot| PrecinctBot::with_itinerary(guide.clone(), itinerary.clone())
+    let share = |option: GameOption| options.value(option.name()).unwrap_or(1.0_f32).clamp(0.0, 1.0);
+    let manner = Manner { pace: share(BOT_PACE), shots: share(BOT_SHOTS) };
+    move |_bot| PrecinctBot::with_itinerary(guide.clone(), itinerary.clone()).with_manner(manner)
 }

@@ -12,6 +12,7 @@ pub struct GameOption {
     /// How the value is called, and what is wrong with a text that is to be one. `None`: a switch.
     value: Option<(&'static str, CheckText)>,
     bots_too: bool,
+    fits: Option<&'static str>,
 }
 
 type CheckText = fn(&str) -> Result<(), String>;
@@ -26,7 +27,7 @@ impl GameOption {
 
     /// Is given or not: `--name`. Lower case, words joined by hyphens; `about` is what `--help` says.
     pub const fn switch(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, value: None, bots_too: false }
+        Self { name, about, value: None, bots_too: false, fits: None }
     }
 
     /// Is given with a value, which is read as a `T`: `--name VALUE`. `value_name` stands for it in `--help`, with the
@@ -37,7 +38,7 @@ impl GameOption {
         about: &'static str,
     ) -> Self {
         let check: CheckText = |text| text.parse::<T>().map(drop).map_err(|error| error.to_string());
-        Self { name, about, value: Some((value_name, check)), bots_too: false }
+        Self { name, about, value: Some((value_name, check)), bots_too: false, fits: None }
     }
 
     /// Bots are told of it, too: it changes how they play or what they understand. Otherwise it is the server's alone.
@@ -47,8 +48,21 @@ impl GameOption {
         self
     }
 
+    /// Its value is a number with which bots do so much more or less of this measure of load, such as `metres` or a counter of the
+    /// game: `bots --compare --fit` says what it has to be for bots to be like recorded players.
+    #[must_use]
+    pub const fn fits(mut self, measure: &'static str) -> Self {
+        self.fits = Some(measure);
+        self
+    }
+
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// What measure of load grows with its value.
+    pub fn fitted_measure(&self) -> Option<&'static str> {
+        self.fits
     }
 
     pub fn about(&self) -> &'static str {
