@@ -2,14 +2,22 @@
 //!
 //! Fails when they could not play: when one did not get in or lost its connection, could not read what it was told, or was
 //! told wrong values.
+//!
+//! They play as the game's bots do, or say again what the players of a recording said. With `--compare` nobody plays, and two
+//! recordings are held against each other ([`compare`](crate::compare)).
 
 use std::{
     io::BufRead,
     net::{SocketAddr, ToSocketAddrs},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::Args;
+use throng::recording::RecordingFiles;
 use throng_bots::{Joins, Swarm, SwarmError, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
+use throng_game::{Game, MakeBehaviour};
+use throng_likeness::{PlaysInputs, RecordedInputs, Who};
 use throng_net::protocol::ProtocolId;
 use throng_platform::{
     signals::{self, StopFlag},
@@ -17,6 +25,8 @@ use throng_platform::{
 };
 
 use crate::{
+    compare::CompareArguments,
+    executable::Executable,
     key::KeyArguments,
     outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader, remark, say},
@@ -27,12 +37,23 @@ use crate::{
 #[derive(Args)]
 pub struct BotsArguments {
     /// The server, as HOST:PORT.
-    #[arg(long, value_parser = resolve)]
-    connect: SocketAddr,
-    /// How many bots.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=16_384))]
-    players: u32,
-    /// How long to play after the last one is in (s); without it, until stopped.
+    #[arg(long, value_parser = resolve, required_unless_present = "compare")]
+    connect: Option<SocketAddr>,
+    /// How many bots; without it 100, or as many as the recording of --inputs has players.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    players: Option<u32>,
+    /// Let each bot say what a player of this recording said, when that said it, instead of playing.
+    #[arg(long, value_name = "RECORDING")]
+    inputs: Option<PathBuf>,
+    /// Whose inputs: all, browser, others, or client ids as 7 or 1-500.
+    #[arg(long, value_name = "WHO", requires = "inputs", default_value = "all")]
+    inputs_of: Who,
+    /// How often they think and send an input (Hz); without it as often as the game says, or as the recording of --inputs has it.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    hz: Option<u32>,
+    #[command(flatten)]
+    compare: CompareArguments,
+    /// How long to play after the last one is in (s); without it, until stopped, or until the recording of --inputs is over.
     #[arg(long)]
     seconds: Option<u64>,
     /// What the bots do; every game has `play`.
@@ -69,9 +90,52 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| "the name has no address".into())
 }
 
+/// Bots where nobody says how many.
+const PLAYERS: u32 = 100;
+
+impl BotsArguments {
+    /// Whether recordings are to be compared, and nobody plays.
+    pub fn compares(&self) -> bool {
+        self.compare.is_wanted()
+    }
+
+    pub fn compare(&self, executable: Executable, games: &[Game]) -> CommandResult {
+        self.compare.run(self.output.reader(), executable, games)
+    }
+}
+
+/// What the bots of a run do, and how many, how often and for how long unless somebody says otherwise.
+struct Part {
+    behaviours: MakeBehaviour,
+    players: u32,
+    hz: u32,
+    seconds: Option<u64>,
+}
+
+fn part(arguments: &BotsArguments, played: &Played<'_>) -> Result<Part, Box<dyn std::error::Error>> {
+    let Some(path) = &arguments.inputs else {
+        let (behaviours, hz) = (played.behaviours()?, played.game.bots_hz());
+        return Ok(Part { behaviours, players: PLAYERS, hz, seconds: None });
+    };
+    let inputs = recorded_inputs(path, arguments.inputs_of, played)?;
+    inputs.tails().iter().for_each(|tail| remark(format_args!("{}: {}", tail.path.display(), tail.what)));
+    let (players, hz, seconds) = (inputs.players() as u32, inputs.inputs_hz(), inputs.seconds());
+    remark(format_args!("{}: {players} players, inputs at {hz} Hz at most, {seconds} s", path.display()));
+    let plays = PlaysInputs::new(Arc::new(inputs));
+    let behaviours: MakeBehaviour = Box::new(move |bot| Box::new(plays.bot(bot)));
+    Ok(Part { behaviours, players: players.min(16_384), hz, seconds: Some(seconds.max(1)) })
+}
+
+fn recorded_inputs(path: &Path, who: Who, played: &Played<'_>) -> Result<RecordedInputs, Box<dyn std::error::Error>> {
+    let recording = RecordingFiles::open(path)?;
+    let inputs = RecordedInputs::read(&recording, who, played.game.name(), &played.game.schema());
+    Ok(inputs.map_err(|error| format!("{}: {error}", path.display()))?)
+}
+
 pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
     let stop = signals::install_stop();
-    let behaviours = played.behaviours()?;
+    let Part { behaviours, players, hz, seconds } = part(&arguments, played)?;
+    let connect = arguments.connect.ok_or("--connect: say which server, as HOST:PORT")?;
     let (settings, key) = arguments.key.settings_and_key("bots make their own connect tokens with the server's key")?;
     let signer = TokenSigner {
         protocol_id: ProtocolId(settings.server.protocol_id),
@@ -81,8 +145,8 @@ pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
         audited_one_in: arguments.audited_one_in as usize,
     };
     let swarm = SwarmSettings {
-        seconds: arguments.seconds,
-        tick_hz: played.game.bots_hz(),
+        seconds: arguments.seconds.or(seconds),
+        tick_hz: arguments.hz.unwrap_or(hz),
         seed: arguments.seed,
         join_per_second: match played.arguments.scenario.joins {
             Joins::InTurn => arguments.join_per_second,
@@ -90,7 +154,7 @@ pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
         },
         threads: arguments.threads.map(usize::from),
         priority: if arguments.low_priority { Priority::Load } else { Priority::Normal },
-        ..SwarmSettings::new(arguments.connect, arguments.players as usize, Tokens::Signed(signer))
+        ..SwarmSettings::new(connect, arguments.players.unwrap_or(players) as usize, Tokens::Signed(signer))
     };
     let reader = arguments.output.reader();
     if reader == Reader::Parent {

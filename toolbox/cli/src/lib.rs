@@ -36,6 +36,7 @@ mod admin_port;
 mod bots;
 mod browser;
 mod capture;
+mod compare;
 mod console;
 mod crash;
 mod crash_monitor;
@@ -102,7 +103,7 @@ enum Command {
     Demo(demo::DemoArguments),
     /// A game server.
     Serve(serve::ServeArguments),
-    /// A swarm of bots against a server.
+    /// A swarm of bots against a server; with --compare, what recorded bots cost against recorded people.
     Bots(bots::BotsArguments),
     /// The daily load test: server and bots as processes, measured, judged, reported.
     Load(load::LoadArguments),
@@ -222,6 +223,7 @@ fn run(executable: Executable, games: &[Game], command: Command, matches: &ArgMa
     match command {
         Command::Demo(arguments) => demo::run(arguments, &played()?, executable),
         Command::Serve(arguments) => serve::run(arguments, &played()?, executable),
+        Command::Bots(arguments) if arguments.compares() => arguments.compare(executable, games),
         Command::Bots(arguments) => bots::run(arguments, &played()?),
         Command::Load(arguments) if arguments.daily => {
             daily::run(&arguments, &Played::every(games, matches)?, executable)

@@ -76,7 +76,7 @@ fn world_id(text: &str) -> Result<WorldId, String> {
 
 pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) -> CommandResult {
     let recording = RecordingFiles::open(&arguments.recording)?;
-    let game = game_of(&recording, arguments, executable, games)?;
+    let game = game_of(&recording, &arguments.recording, arguments.capture.as_deref(), executable, games)?;
     let options = ReplayOptions {
         threads: arguments.workers.into(),
         real_time: arguments.real_time && !arguments.fast,
@@ -133,19 +133,21 @@ fn worlds_of(recording: &RecordingFiles) -> HashMap<u32, WorldFacts> {
     worlds
 }
 
-/// The game that was recorded, in this build, of the size and with the settings that it had.
-fn game_of(
+/// The game that was recorded, in this build, of the size and with the settings that it had. `path` is what mistakes say of the
+/// recording; with a folder for captures the flight recorder runs.
+pub fn game_of(
     recording: &RecordingFiles,
-    arguments: &ReplayArguments,
+    path: &Path,
+    captures: Option<&Path>,
     executable: Executable,
     games: &[Game],
 ) -> Result<ReplayGame, Box<dyn std::error::Error>> {
     let about = recording.about();
     if games.iter().all(|game| game.name() != about.game) {
         let known: Vec<&str> = games.iter().map(Game::name).collect();
-        let path = arguments.recording.display();
         return Err(format!(
-            "{path}: the recording is of {}, and this executable has {}; replay it with the game's own",
+            "{}: the recording is of {}, and this executable has {}; replay it with the game's own",
+            path.display(),
             about.game,
             known.join(", ")
         )
@@ -164,7 +166,7 @@ fn game_of(
         server.save_in(Box::new(NoSaves))?;
     }
     build_worlds(&mut server, &played.arguments)?;
-    if let Some(folder) = &arguments.capture {
+    if let Some(folder) = captures {
         let mut settings = settings;
         settings.recorder.rules = None;
         drop(server.start_recorder(&settings, Some(folder), executable.full_name())?);

@@ -20,6 +20,7 @@ pages! {
     after_a_panic: "after-a-panic.md",
     analytics: "analytics.md",
     bandwidth: "bandwidth.md",
+    bots_like_players: "bots-like-players.md",
     budgets_and_captures: "budgets-and-captures.md",
     commands_and_tunables: "commands-and-tunables.md",
     daily: "daily.md",

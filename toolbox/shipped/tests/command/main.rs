@@ -22,6 +22,7 @@
 //!   service    what a service manager is told
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   recordings all that enters the worlds, run again
+//!   likeness   recorded bots held against recorded players, and recorded inputs said again
 //!   watchdog   a world that hangs is named, and everything answers meanwhile
 //!   abuse      what strangers and players may do to a live server
 //!   hostile_inputs    what a player of Frontier may send
@@ -59,6 +60,7 @@ mod host;
 mod hostile_inputs;
 mod idle;
 mod lifecycle;
+mod likeness;
 mod load;
 mod network;
 mod operator;

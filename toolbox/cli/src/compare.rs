@@ -1,0 +1,271 @@
+//! `bots --compare`: the load profile of recorded people against that of recorded bots.
+//!
+//! Exit status 0: nothing differs by more than a tenth, as far as was played. 1: something does, and is named. 2: a recording cannot
+//! be read or is of another game.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use throng::{
+    recording::{About, RecordingFiles},
+    replay::{ReplayGame, ReplayReport},
+    text_table::{Cell, Column, TextTable},
+};
+use throng_game::Game;
+use throng_likeness::{Comparison, Fit, PlacesRow, Profile, Row, Verdict as Found, Who, hold, hold_one};
+
+use crate::{
+    executable::Executable,
+    outcome::{CommandResult, Verdict},
+    output::{Reader, remark, say},
+    replay::game_of,
+};
+
+/// Measures that are told in words.
+const LINES_MAX: usize = 20;
+
+#[derive(Args)]
+pub struct CompareArguments {
+    /// Hold the load profile of a recording of people against that of one of bots: packets, what the game counts, times of
+    /// subsystems, worlds and places. With one recording, the people in it who came by a browser against all others. Plays
+    /// nothing.
+    #[arg(long, value_name = "RECORDING", num_args = 1..=2, conflicts_with_all = ["connect", "inputs"])]
+    compare: Vec<PathBuf>,
+    /// Whom of the first recording: all, browser, others, or client ids as 7 or 1-500.
+    #[arg(long, value_name = "WHO", requires = "compare")]
+    players_a: Option<Who>,
+    /// Whom of the second recording, or of the same.
+    #[arg(long, value_name = "WHO", requires = "compare")]
+    players_b: Option<Who>,
+    /// Say what the bots of the second side are to be told to be like the players of the first.
+    #[arg(long, requires = "compare")]
+    fit: bool,
+}
+
+/// A recording with the game that it is of.
+struct Opened<'p> {
+    path: &'p Path,
+    recording: RecordingFiles,
+    game: ReplayGame,
+}
+
+impl<'p> Opened<'p> {
+    fn new(path: &'p Path, executable: Executable, games: &[Game]) -> Result<Self, Box<dyn std::error::Error>> {
+        let recording = RecordingFiles::open(path)?;
+        let game = game_of(&recording, path, None, executable, games)?;
+        game.check(recording.about()).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { path, recording, game })
+    }
+
+    fn about(&self) -> &About {
+        self.recording.about()
+    }
+}
+
+impl CompareArguments {
+    pub fn is_wanted(&self) -> bool {
+        !self.compare.is_empty()
+    }
+
+    /// As a table with what differs in words, or as JSON.
+    pub fn run(&self, reader: Reader, executable: Executable, games: &[Game]) -> CommandResult {
+        let opened = self.compare.iter().map(|path| Opened::new(path, executable, games));
+        let opened = opened.collect::<Result<Vec<_>, _>>()?;
+        let (comparison, about_game) = match &opened[..] {
+            [one] => (self.of_one(one)?, &one.about().game),
+            [a, b, ..] => (self.of_two(a, b)?, &a.about().game),
+            [] => return Err("--compare: name a recording".into()),
+        };
+        let fits = self.fit.then(|| comparison.fit(options(about_game, games)));
+        if reader != Reader::Person {
+            let mut told = serde_json::to_value(&comparison)?;
+            told["fit"] = serde_json::to_value(&fits)?;
+            say(told)?;
+        } else {
+            tell(&comparison)?;
+            fits.iter().try_for_each(|fits| tell_fits(fits))?;
+        }
+        Ok(if comparison.is_alike() { Verdict::Fine } else { Verdict::Failed })
+    }
+
+    fn of_one(&self, opened: &Opened<'_>) -> Result<Comparison, Box<dyn std::error::Error>> {
+        let groups = [self.players_a.unwrap_or(Who::Browser), self.players_b.unwrap_or(Who::Others)];
+        let profiled = hold_one(&opened.game, &opened.recording, groups)?;
+        tell_replay(opened.path, &profiled.replay);
+        let [a, b] = &profiled.profiles[..] else { return Err("--compare: two sides were expected".into()) };
+        check_played(opened.path, groups[0], a)?;
+        check_played(opened.path, groups[1], b)?;
+        Ok(Comparison::of(a, b))
+    }
+
+    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Comparison, Box<dyn std::error::Error>> {
+        let (about_a, about_b) = (a.about(), b.about());
+        if about_a.game != about_b.game {
+            let (path_a, path_b) = (a.path.display(), b.path.display());
+            let (game_a, game_b) = (&about_a.game, &about_b.game);
+            return Err(format!(
+                "{path_a} is a recording of {game_a}, and {path_b} one of {game_b}: give two of one game"
+            )
+            .into());
+        }
+        let who = [self.players_a, self.players_b].map(|who| who.unwrap_or(Who::All));
+        let profiled = hold((&a.game, &a.recording, who[0]), (&b.game, &b.recording, who[1]))?;
+        for ((opened, who), profiled) in [a, b].into_iter().zip(who).zip(&profiled) {
+            tell_replay(opened.path, &profiled.replay);
+            profiled.profiles.iter().try_for_each(|profile| check_played(opened.path, who, profile))?;
+        }
+        let [profiles_a, profiles_b] = profiled.map(|profiled| profiled.profiles);
+        let mut comparison = Comparison::of(&profiles_a[0], &profiles_b[0]);
+        if about_a.arguments != about_b.arguments {
+            comparison.remarks.push(format!(
+                "the servers were started in other ways: `{}` and `{}`",
+                about_a.arguments.join(" "),
+                about_b.arguments.join(" ")
+            ));
+        }
+        Ok(comparison)
+    }
+}
+
+/// Options of the game's bots, with what they do more of.
+fn options<'g>(game: &str, games: &'g [Game]) -> Vec<(&'g str, &'g str)> {
+    let game = games.iter().find(|known| known.name() == game);
+    let options = game.map_or(&[][..], Game::options).iter();
+    options.filter_map(|option| Some((option.name(), option.fitted_measure()?))).collect()
+}
+
+fn tell_fits(fits: &[Fit]) -> std::io::Result<()> {
+    for Fit { option, measure, factor, value } in fits {
+        match value {
+            Some(value) => say(format_args!("fit: --{option} {value:.0}, for {measure}"))?,
+            None => say(format_args!("fit: --{option} {factor:.2} times what it was, for {measure}"))?,
+        }
+    }
+    if fits.is_empty() {
+        say("fit: nothing that an option of the bots would change differs")?;
+    }
+    Ok(())
+}
+
+/// # Errors
+/// If there is nothing to compare.
+fn check_played(path: &Path, who: Who, profile: &Profile) -> Result<(), String> {
+    if !profile.players.is_empty() {
+        return Ok(());
+    }
+    let flags = "say whom with --players-a and --players-b: all, browser, others, or client ids";
+    Err(format!("{}: nobody of the players `{who}` plays in it; {flags}", path.display()))
+}
+
+/// What was wrong with a recording, as far as a comparison cares.
+fn tell_replay(path: &Path, report: &ReplayReport) {
+    let path = path.display();
+    for tail in &report.tails {
+        remark(format_args!("{}: {}", tail.path.display(), tail.what));
+    }
+    if report.is_other_build {
+        remark(format_args!("{path}: it was recorded by another build: counts and times are those of this one"));
+    } else if let Some(first) = report.divergences.first() {
+        let more = report.divergences.len() - 1;
+        remark(format_args!("{path}: {first}; and {more} more: what comes after is counted as it is replayed"));
+    }
+    if let Some((world, why)) = report.failures.first() {
+        let more = report.failures.len() - 1;
+        remark(format_args!("{path}: world {world} cannot be replayed: {why}; and {more} more, which are left out"));
+    }
+    if !report.gaps.is_empty() || report.ticks_skipped > 0 {
+        let (gaps, skipped) = (report.gaps.len(), report.ticks_skipped);
+        remark(format_args!("{path}: {gaps} gaps; {skipped} ticks without a state before them are left out"));
+    }
+}
+
+fn tell(comparison: &Comparison) -> std::io::Result<()> {
+    say(table(&comparison.rows).text())?;
+    if let Some(places) = &comparison.places {
+        tell_places(places)?;
+    }
+    for (name, side) in [("a", &comparison.a), ("b", &comparison.b)] {
+        say(format_args!(
+            "{name}: {} players, {:.0} s played, {:.1} at a time",
+            side.players, side.played_s, side.players_at_a_time
+        ))?;
+    }
+    comparison.remarks.iter().for_each(|text| remark(text));
+    let differ = comparison.rows.iter().filter(|row| row.verdict.is_named());
+    for row in differ.take(LINES_MAX) {
+        say(in_words(row))?;
+    }
+    let count = |verdict: Found| comparison.rows.iter().filter(|row| row.verdict == verdict).count();
+    let (within, unclear) = (count(Found::Within), count(Found::Unclear));
+    let named = comparison.named.len();
+    say(format_args!(
+        "{named} of {} measures differ by more than 10 %, {within} are within 10 %, of {unclear} too little was played to say",
+        comparison.rows.len() + usize::from(comparison.places.is_some())
+    ))
+}
+
+fn in_words(row: &Row) -> String {
+    let (name, verdict) = (&row.measure.name, row.verdict.name());
+    match (row.difference_percent, row.low_percent, row.high_percent) {
+        (Some(percent), Some(low), Some(high)) => {
+            format!("{name} is {verdict} in b by {percent:+.1} % ({low:+.1} to {high:+.1})")
+        }
+        _ => format!("{name} is {verdict} in b: one of the two has none"),
+    }
+}
+
+fn tell_places(places: &PlacesRow) -> std::io::Result<()> {
+    say(format_args!(
+        "places: {:.1} % of the time elsewhere, of which chance makes {:.1} %: {}",
+        100.0 * places.elsewhere,
+        100.0 * places.by_chance,
+        places.verdict.name()
+    ))?;
+    if !places.verdict.is_named() {
+        return Ok(());
+    }
+    let mut table = TextTable::new([
+        Column::text("kind", "kind"),
+        Column::integer("x m", "x_m"),
+        Column::integer("z m", "z_m"),
+        Column::float("a %", "a_percent", 2),
+        Column::float("b %", "b_percent", 2),
+    ]);
+    for place in &places.most {
+        table.row(&[
+            Cell::Text(&place.cell.kind),
+            Cell::Integer(place.cell.x_m.into()),
+            Cell::Integer(place.cell.z_m.into()),
+            Cell::Float(100.0 * place.a),
+            Cell::Float(100.0 * place.b),
+        ]);
+    }
+    say(table.text())
+}
+
+fn table(rows: &[Row]) -> TextTable {
+    let mut table = TextTable::new([
+        Column::text("measure", "measure"),
+        Column::text("per", "per"),
+        Column::float("a", "a", 4),
+        Column::float("b", "b", 4),
+        Column::float("differs %", "difference_percent", 1),
+        Column::float("low %", "low_percent", 1),
+        Column::float("high %", "high_percent", 1),
+        Column::text("verdict", "verdict"),
+    ]);
+    let cell = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Float);
+    for row in rows {
+        table.row(&[
+            Cell::Text(&row.measure.name),
+            Cell::Text(row.measure.sort.unit()),
+            cell(row.a),
+            cell(row.b),
+            cell(row.difference_percent),
+            cell(row.low_percent),
+            cell(row.high_percent),
+            Cell::Text(row.verdict.name()),
+        ]);
+    }
+    table
+}
