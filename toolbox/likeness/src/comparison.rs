@@ -116,12 +116,14 @@ fn remarks(a: &Side, b: &Side) -> Vec<String> {
              times differ for that alone; record as many of both"
         ));
     }
-    for (name, side) in [("a", a), ("b", b)] {
+    for (name, side, other) in [("a", a, b), ("b", b, a)] {
         if side.players < PLAYERS_MIN {
-            remarks.push(format!(
-                "{name} has {} players: it is asked how these would play on, and not how others would",
-                side.players
-            ));
+            let meaning = if other.players < PLAYERS_MIN {
+                "it is asked how these would play on, and not how others would"
+            } else {
+                "they are taken to be as far apart as those of the other side"
+            };
+            remarks.push(format!("{name} has {} players: {meaning}", side.players));
         }
         if side.shared_share > 0.0 {
             remarks.push(format!(
@@ -200,7 +202,7 @@ fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
         let is_certain = !is_rare && has.rate > times * has.error;
         return Found { verdict: if is_certain { verdict } else { Verdict::Unclear }, percent: None };
     }
-    let (shift, error) = ((b.rate / a.rate).ln(), (a.error / a.rate).hypot(b.error / b.rate));
+    let (shift, error) = ((b.rate / a.rate).ln(), a.error_share(b).hypot(b.error_share(a)));
     let [low, middle, high] = [-times, 0.0, times].map(|times| (shift + times * error).exp());
     Found {
         verdict: verdict_of(low, middle, high),

@@ -2,8 +2,8 @@
 //!
 //! A rate is a sum over a time, so its error comes from how far parts of the recording are from it. Parts are taken in two ways, and the
 //! larger error holds: players, since another recording would be of other people, and sixteen stretches of time, since what happens in a
-//! shared world happens to all who are there, and a person goes on with what it does. Where players are few, time alone speaks:
-//! that says how these would play on, and nothing of others.
+//! shared world happens to all who are there, and a person goes on with what it does. Where players are few they are taken to be as far
+//! apart as those of the other side; where both are few, time alone speaks: that says how these would play on, and nothing of others.
 
 use crate::profile::{BLOCKS, Measure, PlayerProfile, Profile};
 
@@ -27,6 +27,18 @@ pub(crate) struct Estimate {
     pub degrees: u32,
     /// What was counted in all.
     pub total: f64,
+    pub players: usize,
+    /// How far players are apart: the deviation of one, as a share of the rate. `None` where they are few.
+    pub apart: Option<f64>,
+}
+
+impl Estimate {
+    /// Its error as a share of the rate, beside this other side's.
+    pub fn error_share(&self, other: &Self) -> f64 {
+        let own = self.error / self.rate;
+        let as_others = other.apart.filter(|_| self.apart.is_none());
+        own.max(as_others.map_or(0.0, |apart| apart / (self.players.max(1) as f64).sqrt()))
+    }
 }
 
 /// How often a measure was in a profile. `None`: too little was played to say.
@@ -52,8 +64,11 @@ pub(crate) fn estimate(profile: &Profile, measure: &Measure) -> Option<Estimate>
     let enough = [(&by_time, STRETCHES_MIN), (&by_player, PLAYERS_MIN)];
     let errors = enough.into_iter().filter(|(parts, least)| parts.len() >= *least);
     let errors = errors.map(|(parts, _)| (error(parts, rate, exposure), parts.len() as u32 - 1));
-    let (error, degrees) = errors.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    rate.is_finite().then_some(Estimate { rate, error, degrees, total })
+    let (largest, degrees) = errors.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let players = by_player.len();
+    let is_enough = players >= PLAYERS_MIN && rate > 0.0;
+    let apart = is_enough.then(|| error(&by_player, rate, exposure) * (players as f64).sqrt() / rate);
+    rate.is_finite().then_some(Estimate { rate, error: largest, degrees, total, players, apart })
 }
 
 /// The standard error of a ratio of sums, by how far the parts are from it (Cochran, Sampling Techniques, 6.4).
