@@ -34,6 +34,23 @@ export class Chart {
     this.element = h("figure", { class: "chart" }, head, this.canvas);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     model.onChange((part) => part === "second" && this.draw());
+    this.canvas.addEventListener("mousemove", (event) => (this.canvas.title = this.told(event.offsetX)));
+  }
+
+  /** When the moment nearest to a place was, by the browser's clock, and what was told then. */
+  private told(offsetX: number): string {
+    const { model, options, canvas } = this;
+    const { history } = model;
+    if (history.length === 0 || canvas.clientWidth === 0) return "";
+    const end = history.at(-1)!.atUnixS + MARGIN_S;
+    const at = end - (1 - offsetX / canvas.clientWidth) * this.seconds(end);
+    const nearest = history.reduce((best, moment) => (Math.abs(moment.atUnixS - at) < Math.abs(best.atUnixS - at) ? moment : best));
+    return `${new Date(nearest.atUnixS * 1e3).toLocaleTimeString()}: ${options.text(options.value(nearest))}`;
+  }
+
+  /** How long the chart is, up to `end` (s). */
+  private seconds(end: number): number {
+    return Math.min(Math.max(end - this.model.history[0]!.atUnixS, SECONDS_MIN), SECONDS_MAX);
   }
 
   draw(): void {
@@ -52,7 +69,7 @@ export class Chart {
     // By the clock and not by their number: while the server stands still nothing is told, and that is seen.
     const times = model.history.map(({ atUnixS }) => atUnixS);
     const end = times.at(-1)! + MARGIN_S;
-    const seconds = Math.min(Math.max(end - times[0]!, SECONDS_MIN), SECONDS_MAX);
+    const seconds = this.seconds(end);
     const x = (at: number) => (1 - (end - times[at]!) / seconds) * width;
     const y = (value: number) => height - ratio - (value / top) * (height - 2 * ratio);
     context.clearRect(0, 0, width, height);

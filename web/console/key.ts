@@ -22,7 +22,10 @@ export function askForKey(why: string): Promise<boolean> {
       dialog.close();
     };
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") submit();
+      if (event.key !== "Enter") return;
+      // Else the same press would go on to the button that has the focus when this is closed, and act twice.
+      event.preventDefault();
+      submit();
     });
     dialog.append(
       h("h2", {}, "Show a key"),

@@ -42,7 +42,7 @@ const OVERLOAD: Record<string, string> = {
   long_tasks_yield: "long tasks yield",
   far_updates_thin: "far updates thin out",
   time_slows: "time slows",
-  admission_closed: "time slows far: newcomers wait",
+  admission_closed: "time slows far",
 };
 
 function tiles(): Tile[] {
@@ -73,7 +73,7 @@ function tiles(): Tile[] {
         note:
           load.worlds_overloaded === 0
             ? "no world is overloaded"
-            : `of ${counted(load.worlds_overloaded, "world")}; ${load.worlds_slowed} slowed, to ${percent(load.time_factor_min)} at worst`,
+            : `of ${counted(load.worlds_overloaded, "world")}${load.worlds_slowed === 0 ? "" : `; ${load.worlds_slowed} slowed, to ${percent(load.time_factor_min)} at worst`}${load.admission_is_closed ? "; newcomers wait" : ""}`,
         ...(load.admission_is_closed ? { mood: "bad" as const } : load.overload === "normal" ? {} : { mood: "warn" as const }),
       }),
       "Overload",
@@ -90,7 +90,7 @@ function tiles(): Tile[] {
     ),
     new Tile(({ door }) => ({ value: count(door.join_queue), note: `${counted(door.placements_pending, "player")} on the way to a world`, ...(door.join_queue > 0 ? { mood: "warn" as const } : {}) }), "In line at the door", "door"),
     new Tile(({ server }) => ({ value: bytesPerSecond(server.bytes_out_per_s), note: `${count(server.packets_out_per_s)} packets out, ${count(server.packets_in_per_s)} in` }), "Network", "network"),
-    new Tile(({ recorder }) => (recorder ? { value: count(recorder.captures), note: `${count(recorder.in_cooldown)} more rested` } : { value: "off", note: "no recorder" }), "Captures", "captures"),
+    new Tile(({ recorder }) => (recorder ? { value: count(recorder.captures), note: `${count(recorder.in_cooldown)} more not kept: their trigger was in its pause` } : { value: "off", note: "no recorder" }), "Captures", "captures"),
   ];
 }
 
@@ -114,7 +114,7 @@ export function overview({ model, go }: Surroundings): Panel {
   const element = h(
     "div",
     { class: "overview" },
-    h("section", { class: "wide", "aria-label": "Frames" }, h("h2", {}, "Frames"), strip.canvas, h("p", { class: "quiet key" }, "Red: longer than the budget. Amber: closed on time while a world was still in its tick.")),
+    h("section", { class: "wide", "aria-label": "Frames" }, h("h2", {}, "Frames"), strip.canvas, h("p", { class: "quiet legend" }, "Red: longer than the budget. Amber: closed on time while a world was still in its tick, which is no fault by itself: Worlds says whose.")),
     h("section", { class: "wide tiles", "aria-label": "Figures" }, all.map((tile) => tile.element)),
     h("section", { class: "wide charts", "aria-label": "The last five minutes" }, charts.map((chart) => chart.element), span),
     h("section", { "aria-label": "Subsystems" }, h("h2", {}, "Subsystems against budgets"), bar, legend, subsystems.element, more("subsystems", "All subsystems")),

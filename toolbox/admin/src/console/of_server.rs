@@ -195,7 +195,8 @@ fn world_list(call: &Call<'_>, control: &ServerControl) -> Outcome {
 }
 
 /// What a world is at, in a word or two.
-fn state_of(row: &WorldRow) -> Cow<'static, str> {
+/// As tables and pages say it.
+pub(super) fn state_of(row: &WorldRow) -> Cow<'static, str> {
     match (row.hangs_for(), row.is_dormant, row.time_percent) {
         (Some(since), ..) => format!("hangs for {:.1} s", since.as_secs_f64()).into(),
         (_, true, _) => "dormant".into(),

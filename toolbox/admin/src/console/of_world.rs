@@ -15,7 +15,7 @@ use throng::{
     server::ServerControl,
 };
 
-use super::{Call, Console, Outcome};
+use super::{Call, Console, Outcome, of_server::state_of};
 use crate::access::Role;
 
 /// For the frame's thread and for the world.
@@ -70,13 +70,14 @@ fn show(call: &Call<'_>, control: &ServerControl, id: WorldId) -> Outcome {
     let mut scopes = of_world(id.number(), SPAN);
     scopes.scopes.truncate(SCOPES_MAX);
     let state = match (&row, &said) {
-        (None, _) => "the server's frame has not answered",
-        (Some(row), _) if row.is_dormant => "dormant",
-        (_, None) => "has not answered",
-        _ => "awake",
+        (None, _) => "the server's frame has not answered".into(),
+        (Some(row), None) if !row.is_dormant => "has not answered".into(),
+        (Some(row), _) => state_of(row),
     };
-    Ok(call
-        .answer(|| text(id, state, &scopes, said.as_ref()), || object(id, state, row.as_ref(), &scopes, said.as_ref())))
+    Ok(call.answer(
+        || text(id, &state, &scopes, said.as_ref()),
+        || object(id, &state, row.as_ref(), &scopes, said.as_ref()),
+    ))
 }
 
 fn text(id: WorldId, state: &str, scopes: &WorldScopes, said: Option<&Said>) -> String {
