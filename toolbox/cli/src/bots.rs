@@ -133,6 +133,7 @@ fn recorded_inputs(path: &Path, who: Who, played: &Played<'_>) -> Result<Recorde
 }
 
 pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
+    arguments.compare.check_unused()?;
     let stop = signals::install_stop();
     let Part { behaviours, players, hz, seconds } = part(&arguments, played)?;
     let connect = arguments.connect.ok_or("--connect: say which server, as HOST:PORT")?;

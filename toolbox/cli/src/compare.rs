@@ -67,6 +67,13 @@ impl CompareArguments {
         !self.compare.is_empty()
     }
 
+    /// The mistake of one who says whom to compare and not where they are recorded. clap lets that pass beside `--connect`,
+    /// which it takes for the reason why `--compare` is not there.
+    pub fn check_unused(&self) -> Result<(), &'static str> {
+        let is_used = self.players_a.is_some() || self.players_b.is_some() || self.fit;
+        if is_used { Err("--players-a, --players-b and --fit are of --compare: name the recordings") } else { Ok(()) }
+    }
+
     /// As a table with what differs in words, or as JSON.
     pub fn run(&self, reader: Reader, executable: Executable, games: &[Game]) -> CommandResult {
         let opened = self.compare.iter().map(|path| Opened::new(path, executable, games));

@@ -75,8 +75,9 @@ fn bots_are_held_against_recorded_players_and_say_again_what_those_said() {
     let (told, status) = compare(&[], &[&usual, &faster]);
     assert_eq!((row(&told, "inputs")["verdict"].as_str(), status), (Some("more"), Some(1)), "{told}");
 
+    // Twenty seconds are too few to say that they are within ten percent; they are not named.
     let (told, _) = compare(&[], &[&usual, &said_again]);
-    assert_eq!(row(&told, "inputs")["verdict"], "within", "{told}");
+    assert!(!named(&told).contains(&"inputs"), "{told}");
     let report: Value = serde_json::from_str(&fs::read_to_string(place.join("again.json")).expect("it was written"))
         .expect("the bots' report");
     assert_eq!(report["players_connected"], 12, "{report}");
