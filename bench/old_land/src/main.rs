@@ -38,6 +38,12 @@ struct Size {
 const SMALL: Size = Size { cells: 100_000, rounds: 2, players: 8, settle_s: 4.0, measured_s: 4.0, commits: 5 };
 const REAL: Size = Size { cells: 10_000_000, rounds: 11, players: 100, settle_s: 20.0, measured_s: 20.0, commits: 40 };
 
+/// A figure of a round.
+type Part = fn(&Round) -> f64;
+
+const PARTS: [(&str, Part); 3] =
+    [("start_ms", |round| round.start_ms), ("tick_us", |round| round.tick_us), ("save_ms", |round| round.save_ms)];
+
 /// What one round found of one store.
 #[derive(Debug, Clone, Copy)]
 struct Round {
@@ -70,9 +76,7 @@ fn main() {
         "players": size.players,
         "file_mb": std::fs::metadata(&old).map_or(0.0, |about| about.len() as f64 / f64::from(1 << 20)),
     });
-    let parts: [(&str, fn(&Round) -> f64); 3] =
-        [("start_ms", |round| round.start_ms), ("tick_us", |round| round.tick_us), ("save_ms", |round| round.save_ms)];
-    for (name, part) in parts {
+    for (name, part) in PARTS {
         let median = |rounds: &[Round]| quantile(&mut rounds.iter().map(part).collect::<Vec<_>>(), 0.5);
         let mut ratios: Vec<f64> = of_old.iter().zip(&of_new).map(|(old, new)| part(old) / part(new)).collect();
         figures[format!("new_{name}")] = median(&of_new).into();
