@@ -197,7 +197,7 @@ fn tell(comparison: &Comparison) -> std::io::Result<()> {
             side.players, side.played_s, side.players_at_a_time
         ))?;
     }
-    comparison.remarks.iter().for_each(|text| remark(text));
+    comparison.remarks.iter().for_each(remark);
     let differ = comparison.rows.iter().filter(|row| row.verdict.is_named());
     for row in differ.take(LINES_MAX) {
         say(in_words(row))?;

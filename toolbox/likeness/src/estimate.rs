@@ -104,7 +104,8 @@ mod tests {
         assert_eq!((apart.rate, apart.degrees), (20.0, 7));
         assert!((apart.error - 5.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{apart:?}");
         // All do the same together, now more and now less.
-        let in_time = of(vec![player(|block| if block / BLOCKS_EACH % 2 == 0 { 30.0 } else { 50.0 }); 8]).unwrap();
+        let in_time =
+            of(vec![player(|block| if (block / BLOCKS_EACH).is_multiple_of(2) { 30.0 } else { 50.0 }); 8]).unwrap();
         assert!(in_time.degrees == 15 && (in_time.error - 5.0 / 15.0_f64.sqrt()).abs() < 1e-9, "{in_time:?}");
     }
 
