@@ -51,7 +51,7 @@ fn despawn(tick: u32, slot: u8) -> Vec<u8> {
 }
 
 fn absence(tick: u32, slot: u8) -> Vec<u8> {
-    message(AUDIT_SAMPLE, tick, &[0, slot, 1])
+    message(AUDIT_SAMPLE, tick, &[0, slot, 1, 0])
 }
 
 /// Kind 0 is a cry, 1 a call.
