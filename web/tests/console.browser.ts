@@ -115,7 +115,7 @@ test("a world is drilled into: its systems, its clients' lines, its entities", (
     const client = section(page, "Clients").locator("tbody tr").first();
     assert.match(await client.innerText(), /\d+\s+[\d.]+\s(ms|µs|ns|s)\s+[\d.]+\s%\s+[\d.]+\s[KM]iB\/s/);
     await section(page, "Entities").locator("tbody tr").first().waitFor();
-    assert.match(await page.locator("#world-about").innerText(), /awake, \d+ Hz, \d+ players?/);
+    assert.match(await page.locator("#world-about").innerText(), /(awake|slowed to \d+ %), \d+ Hz, \d+ players?/);
     // A word that is none of a world's is not passed on.
     await page.goto(`${server.url}/#/world/evil`);
     await page.getByText("evil is no world").waitFor();
