@@ -36,8 +36,9 @@ pub struct CrashSite {
     pub died_at_unix_s: u64,
 }
 
-/// How long a dying process waits for its state writer to say what all threads were doing.
-const STATE_WAIT_MS: u64 = 100;
+/// How long a dying process waits for its state writer to say what all threads were doing. The writer takes a few
+/// milliseconds; on a host whose cores are taken it is first to get one. Only a writer that hangs uses all of it.
+const STATE_WAIT_MS: u64 = 500;
 /// How long it waits, from the crash on, for what the state writer attaches.
 const ATTACH_WAIT_MS: u64 = 1_500;
 /// How long it waits, from the crash on, for the monitor to have read it. Well below the 3 s in which a report must be

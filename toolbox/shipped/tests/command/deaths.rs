@@ -21,6 +21,9 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A hideout with a fault ends its server 3 s after it was made.
+const BEFORE_DEATH: Duration = Duration::from_secs(3);
+
 /// The fault of one hideout, and how the server dies of it.
 const DEATHS: [(&str, &str); 5] = [
     ("dies-of-stack-overflow", "stack overflow"),
@@ -102,7 +105,9 @@ fn dies_and_is_back_without_its_culprit(fault: &str, cause: &str, group: Option<
     let crashes = folder(&format!("deaths-{fault}"));
     let mut server = start(fault, &crashes, group);
     let owner = Player::enter(token(server.address, 1));
-    let neighbour = Player::enter(token(server.address, 2));
+    // On a busy host the server may be dead before this one is in.
+    let mut neighbour = Player::new(token(server.address, 2));
+    neighbour.play_until(BEFORE_DEATH, |player| player.client.world().is_some());
     server.wait_until_ready_again();
     drop((owner, neighbour));
 
