@@ -14,7 +14,7 @@ use throng_platform::process::cpu_time_of;
 
 use crate::{
     address::{KEY, token},
-    child::{Server, Started, alone, finish, folder, settings_file, this_build, throng},
+    child::{PATIENCE, Server, Started, alone, finish, folder, settings_file, this_build, throng, wait_until},
     crowd::Crowd,
     player::Player,
 };
@@ -246,10 +246,14 @@ fn memory_that_is_wanted_from_the_start_is_there_with_the_first_second() {
 fn without_a_recorder_large_blocks_are_freed_beside_the_ticks_all_the_same() {
     for (more, name) in [(&[][..], "recorder"), (&["--no-recorder"][..], "large-frees")] {
         let server = Server::start(&[&SMALL[..], more].concat());
-        let threads = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
-        let names = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
-        let names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();
-        assert!(names.iter().any(|known| known == name), "{name} is not among {names:?}");
+        let names = || -> Vec<String> {
+            let threads = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
+            let names = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+            names.map(|name| name.trim_end().to_owned()).collect()
+        };
+        // A thread names itself when it first runs, and one of low priority may wait for that.
+        let is_there = wait_until(PATIENCE, || names().iter().any(|known| known == name).then_some(()));
+        assert!(is_there.is_some(), "{name} is not among {:?}", names());
         assert!(server.stop().status.success());
     }
 }
