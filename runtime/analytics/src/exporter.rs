@@ -13,7 +13,7 @@ use std::{
 
 use crossbeam_queue::ArrayQueue;
 use throng_platform::threads::{Priority, spawn_named};
-use throng_profiler::{log_category, log_warn};
+use throng_profiler::log_warn;
 
 use crate::{
     backlog::Backlog,
@@ -21,11 +21,10 @@ use crate::{
     error::StartError,
     file_sink::{FileSettings, FileSink},
     lines::{Batch, Identity, LineWriter},
+    log::ANALYTICS,
     page::{PAGE_BYTES, Page},
     post_sink::{Post, PostSettings, PostSink},
 };
-
-log_category!(ANALYTICS = "server.analytics");
 
 /// How often it looks for pages.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);

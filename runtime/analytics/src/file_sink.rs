@@ -20,17 +20,16 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use throng_profiler::{log_category, log_info, log_warn};
+use throng_profiler::{log_info, log_warn};
 
 use crate::{
     backlog::{Backlog, Taken},
     counts::{SharedCounts, add},
     error::StartError,
     lines::Batch,
+    log::ANALYTICS,
     pauses::Pauses,
 };
-
-log_category!(ANALYTICS = "server.analytics");
 
 /// How often a file is asked for its age.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);

@@ -34,6 +34,7 @@ mod exporter;
 pub mod field;
 pub mod file_sink;
 pub mod lines;
+mod log;
 mod page;
 mod pauses;
 pub mod post_sink;

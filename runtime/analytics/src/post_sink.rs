@@ -22,17 +22,16 @@ use std::{
 };
 
 use flate2::{Compression, write::GzEncoder};
-use throng_profiler::{log_category, log_info, log_warn};
+use throng_profiler::{log_info, log_warn};
 
 use crate::{
     backlog::{Backlog, Taken},
     counts::{SharedCounts, add},
     error::StartError,
     lines::Batch,
+    log::ANALYTICS,
     pauses::Pauses,
 };
-
-log_category!(ANALYTICS = "server.analytics");
 
 /// Sends a request.
 pub trait Post: Send {
