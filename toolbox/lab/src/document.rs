@@ -5,7 +5,15 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::dark;
+
 const STYLE: &str = include_str!("page.css");
+
+/// With what is drawn in other colours on dark ground.
+fn style() -> String {
+    let [drawn, legends] = [dark::rules(), dark::rules_of_legends()];
+    format!("{STYLE}@media screen and (prefers-color-scheme: dark) {{\n{drawn}{legends}}}\n")
+}
 
 /// What a page begins with.
 pub(crate) struct Heading<'a> {
@@ -29,7 +37,7 @@ pub(crate) fn document(heading: Heading, sections: Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width";
                 title { (tab) " " (verdict) ": " (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(style())) }
             }
             body {
                 main {

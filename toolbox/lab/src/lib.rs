@@ -21,6 +21,7 @@
 pub mod against;
 pub mod bars;
 pub mod daily;
+mod dark;
 pub mod density;
 pub mod history;
 pub mod host;

@@ -1,14 +1,17 @@
 //! The sheet that a picture is drawn on: title, what is seen, the picture, and where its figures come from.
 //!
 //! It has a ground of its own, so that it can be read wherever it stands. For dark themes its style gives every colour
-//! another one; the charts, which know nothing of themes, are coloured anew by the attributes that the drawing library
-//! wrote. Texts are not measured here, as nobody knows the reader's fonts: what stands at the right is anchored there.
+//! another one ([`dark`]). Texts are not measured here, as nobody knows the reader's fonts: what stands at the right is anchored there.
 
 use maud::{Markup, PreEscaped, html};
-use plotters::style::RGBColor;
 use throng_history::Machine;
 
-use crate::charts::{self, Chart, hex};
+use crate::{
+    charts::{self, Chart, hex},
+    dark::{self, GROUND},
+};
+
+pub(super) use crate::dark::{GOOD, INK, NEUTRAL, SOFT};
 
 /// As wide as GitHub shows a page's pictures, so that letters keep their size (px).
 pub(super) const WIDTH: u32 = 800;
@@ -19,30 +22,6 @@ pub(super) const TOP: u32 = 86;
 const FOOT: u32 = 52;
 /// Of a chart's title and note, above it (px).
 pub(super) const CAPTION: u32 = 36;
-
-const GROUND: RGBColor = RGBColor(255, 255, 255);
-pub(super) const INK: RGBColor = RGBColor(34, 36, 31);
-pub(super) const SOFT: RGBColor = charts::LABEL;
-/// Of what is not ours and only there to be compared with.
-pub(super) const NEUTRAL: RGBColor = RGBColor(188, 193, 188);
-pub(super) const GOOD: RGBColor = RGBColor(29, 111, 66);
-
-/// Every colour, and what it is on dark ground.
-const DARK: [(RGBColor, RGBColor); 13] = [
-    (GROUND, RGBColor(13, 17, 23)),
-    (INK, RGBColor(230, 232, 228)),
-    (SOFT, RGBColor(150, 156, 160)),
-    (NEUTRAL, RGBColor(82, 90, 98)),
-    (GOOD, RGBColor(46, 140, 88)),
-    (charts::RULE, RGBColor(48, 54, 61)),
-    (charts::SHADE, RGBColor(25, 35, 36)),
-    (charts::TEAL, RGBColor(57, 184, 170)),
-    (charts::ORANGE, RGBColor(240, 138, 75)),
-    (charts::BLUE, RGBColor(112, 164, 240)),
-    (charts::RED, RGBColor(240, 112, 128)),
-    (charts::PURPLE, RGBColor(186, 150, 226)),
-    (charts::OLIVE, RGBColor(190, 187, 84)),
-];
 
 const LETTERS: &str = "text { font-family: system-ui, -apple-system, \"Segoe UI\", \"Helvetica Neue\", Arial, sans-serif; \
                        font-variant-numeric: tabular-nums; }\n.chart text { font-size: 12px; }\n";
@@ -94,9 +73,5 @@ pub(super) fn chart(chart: &Chart, x: u32, y: u32, width: u32) -> Markup {
 }
 
 fn style() -> String {
-    let rules = DARK.iter().map(|(light, dark)| {
-        let (light, dark) = (hex(*light), hex(*dark));
-        format!("  [fill=\"{light}\"] {{ fill: {dark}; }} [stroke=\"{light}\"] {{ stroke: {dark}; }}\n")
-    });
-    format!("\n{LETTERS}@media (prefers-color-scheme: dark) {{\n{}}}\n", rules.collect::<String>())
+    format!("\n{LETTERS}@media (prefers-color-scheme: dark) {{\n{}}}\n", dark::rules())
 }
