@@ -118,6 +118,8 @@ pub enum TriggerKind {
     Tick,
     /// The workers together had next to nothing to wait for, [`WORKERS_BUSY_FRAMES`] frames in a row. (%)
     WorkersBusy,
+    /// A world is in one tick for so long that the watchdog named it; saved while it still is. (ns)
+    StuckTick,
 }
 
 /// Frames in a row that [`TriggerKind::WorkersBusy`] is about: 0.2 s at 60 Hz, in which each world of 20 Hz has 4 ticks.
@@ -125,7 +127,7 @@ pub enum TriggerKind {
 pub const WORKERS_BUSY_FRAMES: usize = 12;
 
 impl TriggerKind {
-    pub const ALL: [TriggerKind; 12] = [
+    pub const ALL: [TriggerKind; 13] = [
         TriggerKind::Manual,
         TriggerKind::Frame,
         TriggerKind::Subsystem,
@@ -138,6 +140,7 @@ impl TriggerKind {
         TriggerKind::Crash,
         TriggerKind::Tick,
         TriggerKind::WorkersBusy,
+        TriggerKind::StuckTick,
     ];
 
     /// Its name in rules, folders and files.
@@ -155,6 +158,7 @@ impl TriggerKind {
             TriggerKind::Crash => "crash",
             TriggerKind::Tick => "tick",
             TriggerKind::WorkersBusy => "workers-busy",
+            TriggerKind::StuckTick => "stuck-tick",
         }
     }
 
@@ -166,7 +170,8 @@ impl TriggerKind {
             | TriggerKind::Subsystem
             | TriggerKind::Scope
             | TriggerKind::LockWait
-            | TriggerKind::RunQueue => Unit::Nanoseconds,
+            | TriggerKind::RunQueue
+            | TriggerKind::StuckTick => Unit::Nanoseconds,
             TriggerKind::MemoryRate | TriggerKind::Leak => Unit::BytesPerSecond,
             TriggerKind::LargeAllocation => Unit::Bytes,
             TriggerKind::WorkersBusy => Unit::Percent,

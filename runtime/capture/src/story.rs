@@ -28,6 +28,7 @@ mod gather;
 mod had_core;
 mod memory;
 mod run;
+mod run_verdict;
 mod stalls;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use throng_platform::{allocator, ticks};
 use crate::hand_off::HandOff;
 use crate::kept::KeptCapture;
 use crate::rules::Rules;
-use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
+use crate::save_request::{Asked, AskedSave, SAVE_WITHIN, SaveError, Saved, StuckTick};
 use crate::{log, memory, overruns, pool, saver, thread};
 
 /// How often whoever waits for a capture looks whether the recorder has stopped.
@@ -66,7 +66,7 @@ impl RecorderControl {
             return Err(SaveError::NoFolder);
         }
         let (reply, answer) = channel();
-        if !self.hand_off.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
+        if !self.ask(note, Asked::ByHand(reply)) {
             if self.hand_off.is_closed() {
                 return Err(SaveError::Stopped);
             }
@@ -85,16 +85,17 @@ impl RecorderControl {
         }
     }
 
-    /// Asks for the last seconds to be saved, and waits for nothing: whether they were is in the recorder's figures and in
-    /// its log. Works while the frame's thread is stuck. Does nothing without a folder, or while too many wait.
-    pub fn ask_to_save(&self, note: &str) {
-        if self.hand_off.settings.captures.is_some() {
-            let (reply, _nobody_waits) = channel();
-            let save = ManualSave { note: note.into(), at_ticks: ticks::now(), reply };
-            if !self.hand_off.save_by_hand(save) {
-                self.hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
-            }
+    /// Has the last seconds saved for a world that is stuck, and waits for nothing: whether they were is in the recorder's
+    /// figures and in its log. Works while the frame's thread is stuck. Does nothing without a folder, within the cooldown of
+    /// the rule, or while too many wait.
+    pub fn report_stuck(&self, stuck: StuckTick, note: &str) {
+        if self.hand_off.settings.captures.is_some() && !self.ask(note, Asked::Watchdog(stuck)) {
+            self.hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn ask(&self, note: &str, asked: Asked) -> bool {
+        self.hand_off.ask(AskedSave { note: note.into(), at_ticks: ticks::now(), asked })
     }
 
     /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and

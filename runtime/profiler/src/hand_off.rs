@@ -16,7 +16,7 @@ use crate::capture_builder::FrameNote;
 use crate::cores::CoreHistory;
 use crate::kept::KeptCaptures;
 use crate::rules::Rules;
-use crate::save_request::ManualSave;
+use crate::save_request::AskedSave;
 use crate::settings::RecorderSettings;
 use crate::switches::SwitchHistory;
 use crate::triggers::{Fired, TriggerCounts};
@@ -37,7 +37,7 @@ pub(crate) struct HandOff {
     /// What the recorder's thread has noticed, for the frame's thread to judge.
     noticed: ArrayQueue<Fired>,
     /// None from the recorder's end on.
-    manual: Mutex<Option<Vec<ManualSave>>>,
+    asked: Mutex<Option<Vec<AskedSave>>>,
     rules: Mutex<Rules>,
     /// Counts changes of `rules`; written under its lock.
     rules_version: AtomicU64,
@@ -83,7 +83,7 @@ impl HandOff {
             frames: Mutex::new(VecDeque::with_capacity(FRAMES_MAX)),
             requests: ArrayQueue::new(REQUESTS_MAX),
             noticed: ArrayQueue::new(REQUESTS_MAX),
-            manual: Mutex::new(Some(Vec::new())),
+            asked: Mutex::new(Some(Vec::new())),
             rules: Mutex::new(rules),
             rules_version: AtomicU64::new(0),
             worlds: Mutex::default(),
@@ -150,27 +150,26 @@ impl HandOff {
         self.noticed.pop()
     }
 
-    /// Asks for a capture by hand, and wakes the recorder's thread. False if too many wait, or nobody is there any
-    /// more.
-    pub fn save_by_hand(&self, save: ManualSave) -> bool {
-        let mut manual = lock(&self.manual);
-        let Some(waiting) = manual.as_mut().filter(|waiting| waiting.len() < REQUESTS_MAX) else { return false };
+    /// Asks for a capture, and wakes the recorder's thread. False if too many wait, or nobody is there any more.
+    pub fn ask(&self, save: AskedSave) -> bool {
+        let mut asked = lock(&self.asked);
+        let Some(waiting) = asked.as_mut().filter(|waiting| waiting.len() < REQUESTS_MAX) else { return false };
         waiting.push(save);
         self.bell.notify_one();
         true
     }
 
-    pub fn take_manual(&self) -> Vec<ManualSave> {
-        lock(&self.manual).as_mut().map(std::mem::take).unwrap_or_default()
+    pub fn take_asked(&self) -> Vec<AskedSave> {
+        lock(&self.asked).as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Nothing more is saved: whoever waits for a capture by hand hears of it.
     pub fn close(&self) {
-        *lock(&self.manual) = None;
+        *lock(&self.asked) = None;
     }
 
     pub fn is_closed(&self) -> bool {
-        lock(&self.manual).is_none()
+        lock(&self.asked).is_none()
     }
 
     pub fn set_rules(&self, rules: Rules) {
@@ -203,7 +202,7 @@ impl HandOff {
     /// Sleeps until there is something to do by hand, or until `timeout`.
     pub fn sleep(&self, timeout: Duration) {
         let asleep = lock(&self.asleep);
-        if !self.is_stopping() && lock(&self.manual).as_ref().is_none_or(Vec::is_empty) {
+        if !self.is_stopping() && lock(&self.asked).as_ref().is_none_or(Vec::is_empty) {
             drop(self.bell.wait_timeout(asleep, timeout));
         }
     }

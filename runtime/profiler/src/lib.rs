@@ -55,7 +55,7 @@ pub use control::{RecorderControl, RecorderFigures};
 pub use counter::Counter;
 pub use kept::KeptCapture;
 pub use recorder::{FrameFigures, LateTick, Recorder};
-pub use save_request::{SaveError, Saved};
+pub use save_request::{SaveError, Saved, StuckTick};
 pub use scope::{Phases, Scope};
 pub use settings::RecorderSettings;
 pub use site::{Site, SiteId};

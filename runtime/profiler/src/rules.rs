@@ -95,7 +95,9 @@ fn place(kind: TriggerKind) -> usize {
 fn default_threshold(kind: TriggerKind) -> u64 {
     const MS: u64 = 1_000_000;
     match kind {
-        TriggerKind::Manual | TriggerKind::Crash | TriggerKind::Subsystem | TriggerKind::Scope => 0,
+        // Told by somebody else, who says what is allowed.
+        TriggerKind::Manual | TriggerKind::Crash | TriggerKind::StuckTick => 0,
+        TriggerKind::Subsystem | TriggerKind::Scope => 0,
         // A period at 20 Hz, one and a half at 30 and more; a frame is closed on time, so only its serial parts can make it
         // this long.
         TriggerKind::Frame => 50 * MS,

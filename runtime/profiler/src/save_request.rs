@@ -29,9 +29,27 @@ pub enum SaveError {
     TooSlow,
 }
 
-/// A capture asked for by hand.
-pub(crate) struct ManualSave {
+/// A world that is in one tick for too long, as it is found while it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StuckTick {
+    /// The kernel's id of the thread that ticks it.
+    pub thread_id: u32,
+    pub world: u32,
+    /// Since the tick's begin.
+    pub running_ns: u64,
+    /// What it was told for.
+    pub allowed_ns: u64,
+}
+
+/// A capture that no rule of the frame's thread asks for.
+pub(crate) struct AskedSave {
     pub note: String,
     pub at_ticks: u64,
-    pub reply: Sender<Result<Saved, SaveError>>,
+    pub asked: Asked,
+}
+
+/// Who asks for it.
+pub(crate) enum Asked {
+    ByHand(Sender<Result<Saved, SaveError>>),
+    Watchdog(StuckTick),
 }

@@ -45,7 +45,7 @@ use captures::Captures;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 22] = [
+const SECTIONS: [&str; 23] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
     "budgets.KIND.scopes_us",
@@ -55,6 +55,7 @@ const SECTIONS: [&str; 22] = [
     "triggers.frame",
     "triggers.tick",
     "triggers.workers-busy",
+    "triggers.stuck-tick",
     "triggers.subsystem",
     "triggers.scope",
     "triggers.lock-wait",

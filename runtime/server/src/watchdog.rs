@@ -39,7 +39,8 @@ use throng_platform::{
     threads::{Priority, spawn_named},
     time::Nanos,
 };
-use throng_profiler::{log_category, log_warn};
+use throng_profiler::{StuckTick, log_category, log_warn};
+use throng_world::ids::WorldId;
 
 use long::LongWatch;
 
@@ -72,8 +73,11 @@ const LOOKS_MIN: u32 = 4;
 /// While the server sleeps, it is woken by the frame's thread, and looks so often all the same.
 const SLEEP_PERIOD: Duration = Duration::from_secs(1);
 
-/// Captures of stuck worlds are so far apart at least: the next one would show the same.
-const CAPTURE_PERIOD: Nanos = Nanos::from_secs(30);
+/// A world that is stuck in tick after tick is named in the log so often: its line has a stack.
+const LINE_PERIOD: Nanos = Nanos::from_secs(10);
+
+/// Worlds whose lines are remembered. Beyond them the one that was named longest ago may be named again sooner.
+const NAMED_MAX: usize = 256;
 
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {
@@ -140,7 +144,8 @@ struct Watch {
     source: Option<Box<dyn StackSource>>,
     /// By post.
     seen: Vec<Seen>,
-    captured_at: Option<Nanos>,
+    /// Worlds with the time of their last line.
+    named: Vec<(WorldId, Nanos)>,
     failover: Failover,
     /// All workers have been stuck for too long.
     is_over: bool,
@@ -150,7 +155,7 @@ impl Watch {
     fn new(posts: Arc<[Arc<WorkerPost>]>, clock: Arc<dyn Clock>, published: Arc<PublishedMetrics>) -> Self {
         let seen = vec![Seen::default(); posts.len()];
         let failover = Failover::after(None);
-        Self { posts, clock, published, source: None, seen, captured_at: None, failover, is_over: false }
+        Self { posts, clock, published, source: None, seen, named: Vec::new(), failover, is_over: false }
     }
 
     /// Walks by all posts once.
@@ -188,21 +193,40 @@ impl Watch {
         let Running { thread_id, world, kind, since } = running;
         let kind = self.published.kind_name(kind);
         let scopes = open_scopes(thread_id).join(" > ");
-        let stack = stack_of(self.source.as_deref_mut(), thread_id);
-        let running_ms = self.clock.now().saturating_sub(since).as_millis_f64();
-        log_warn!(WORLD, %world, kind, running_ms, thread = thread_id, scopes, stack, "a world is stuck in its tick");
-        let is_due = self.captured_at.is_none_or(|captured_at| now >= captured_at + CAPTURE_PERIOD);
-        if let Some(recorder) = self.published.recorder().filter(|_| is_due) {
-            self.captured_at = Some(now);
-            recorder.ask_to_save(&format!("the watchdog: world {world} ({kind}) is stuck in its tick, in {scopes}"));
+        let running = self.clock.now().saturating_sub(since);
+        if self.is_news(world, now) {
+            let stack = stack_of(self.source.as_deref_mut(), thread_id);
+            let running_ms = running.as_millis_f64();
+            log_warn!(WORLD, %world, kind, running_ms, thread = thread_id, scopes, stack, "a world is stuck in its tick");
         }
+        if let Some(recorder) = self.published.recorder() {
+            let (running_ns, allowed_ns) = (running.0, STUCK_AFTER.0);
+            let stuck = StuckTick { thread_id, world: world.number(), running_ns, allowed_ns };
+            recorder.report_stuck(stuck, &format!("in {scopes}"));
+        }
+    }
+
+    /// Whether the log has had no line about this world for a while.
+    fn is_news(&mut self, world: WorldId, now: Nanos) -> bool {
+        match self.named.iter_mut().find(|(named, _)| *named == world) {
+            Some((_, at)) if now < *at + LINE_PERIOD => return false,
+            Some((_, at)) => *at = now,
+            None => {
+                if self.named.len() == NAMED_MAX {
+                    let oldest = (0..NAMED_MAX).min_by_key(|&place| self.named[place].1).unwrap_or(0);
+                    self.named.swap_remove(oldest);
+                }
+                self.named.push((world, now));
+            }
+        }
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use throng_platform::{clock::ManualClock, threads::this_thread_id};
-    use throng_world::ids::{WorldId, WorldKindId};
+    use throng_world::ids::WorldKindId;
 
     use super::*;
     use crate::worker_post::AtWork;
@@ -256,6 +280,22 @@ mod tests {
         assert_eq!(scene.stuck_after_ms(2, 200), Some(80));
         drop(stuck);
         assert_eq!(scene.stuck_after_ms(1, 10), Some(10));
+    }
+
+    #[test]
+    fn a_world_that_is_stuck_in_each_tick_has_a_line_in_a_while() {
+        let mut scene = Scene::new();
+        let mut lines = 0;
+        for second in 0..25 {
+            let now = Nanos::from_secs(second);
+            lines += u32::from(scene.watch.is_news(WorldId::new(12, 3), now));
+            assert!(scene.watch.is_news(WorldId::new(13 + second as u32, 0), now), "another world");
+        }
+        assert_eq!(lines, 3, "after 0, 10 and 20 s");
+        for other in 0..2 * NAMED_MAX as u32 {
+            scene.watch.is_news(WorldId::new(100 + other, 0), Nanos::from_secs(30));
+        }
+        assert_eq!(scene.watch.named.len(), NAMED_MAX);
     }
 
     #[test]

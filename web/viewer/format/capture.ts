@@ -144,4 +144,5 @@ export const TRIGGER_KINDS = [
   ["crash", ""],
   ["tick", "ns"],
   ["workers-busy", "%"],
+  ["stuck-tick", "ns"],
 ] as const;

@@ -128,6 +128,8 @@ pub struct WorldFacts {
     #[serde(skip)]
     pub wall_ns: u64,
     #[serde(skip)]
+    pub running_ns: u64,
+    #[serde(skip)]
     pub usual_wall_ns: u64,
     #[serde(skip)]
     pub dearest_scope_ns: u64,

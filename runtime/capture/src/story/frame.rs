@@ -149,6 +149,7 @@ pub fn worlds(context: &Context, rows_max: usize) -> Vec<WorldFacts> {
                 usual_wall_ms: words::ms(usual_wall_ns),
                 dearest_scope: scope.map(|site| context.site(site)),
                 wall_ns: spent.total_ns(),
+                running_ns: spent.running_ns,
                 usual_wall_ns,
                 dearest_scope_ns: dearest_scope_ns.unwrap_or(0),
             }

@@ -5,6 +5,7 @@ use crate::model::*;
 
 mod any_capture;
 mod host;
+mod while_it_ran;
 
 const MS: u64 = 1_000_000;
 /// Threads of [`usual`].
@@ -318,6 +319,56 @@ fn cores_taken_by_other_processes_are_told_from_those_taken_by_our_own() {
             "35.00 ms: worker-1, 2.00 ms into the frame; meanwhile ran none of our threads",
             "sh (pid 312) 0.98, cc1 (pid 313) 0.40",
         ],
+    );
+}
+
+/// A tick of world 3 that runs, waits for a core, and ends after `waited_ms` more than it ran.
+fn runs_and_waits(ran_ms: f64, waited_ms: f64) -> Capture {
+    let mut capture = without_a_core("worker-1", waited_ms, vec![]);
+    let events = &mut capture.threads[WORKER_1].events;
+    let end = at(4.0 + waited_ms);
+    let place = events.iter().position(|event| end_of(event) == end).expect("its end");
+    let later = at(2.0 + ran_ms + waited_ms);
+    events.insert(place, scope(INFLICT, at(2.0 + waited_ms), later));
+    for event in &mut events[place..] {
+        match event {
+            Event::Scope { end_ns, .. } if *end_ns == end => *end_ns = later,
+            Event::World { at_ns, .. } | Event::Switch { at_ns, .. } if *at_ns == end => *at_ns = later,
+            _ => {}
+        }
+    }
+    capture.about.trigger = Trigger {
+        kind: TriggerKind::Scope,
+        name: "server.tick".into(),
+        measured: later - at(0.0),
+        allowed: 10 * MS,
+        at_ns: later,
+        ..Trigger::default()
+    };
+    capture
+}
+
+#[test]
+fn what_is_too_long_by_itself_is_told_before_what_it_waited_for() {
+    check(
+        &runs_and_waits(23.0, 15.0),
+        "world 3 (hub) took 40 ms in server.tick, budget 10 ms: it ran for 25 ms of that, which alone is too long, most in \
+         game.inflict (23 ms); besides, the cores were taken by other processes: worker-1 was ready and had no core for 15 ms \
+         of 40 ms; busiest: sh (pid 312) 0.98 cores",
+        &[],
+    );
+    // A little too long, and made long by the wait.
+    let verdict = tell(&runs_and_waits(9.0, 29.0), &Options::default()).expect("the frame is there").verdict;
+    assert!(verdict.contains("budget 10 ms: the cores were taken by other processes"), "{verdict}");
+
+    let mut capture = runs_and_waits(23.0, 15.0);
+    capture.frames.iter_mut().for_each(|frame| frame.budget_ns = 16 * MS);
+    capture.about.trigger =
+        Trigger { kind: TriggerKind::Frame, measured: 50 * MS, allowed: 16 * MS, ..Trigger::default() };
+    check(
+        &capture,
+        "frame 812 took 50 ms, budget 16 ms: world 3 (hub) took 40 ms in game.inflict, and ran for 25 ms of that",
+        &[],
     );
 }
 
@@ -641,21 +692,6 @@ log lines in the frame, 1 in all
   44.00 ms warn  worker-0 server.tick: world 17 is late\n\u{1b}[31mby 12 ticks
 "#;
     assert_eq!(story_of(&capture), expect);
-}
-
-#[test]
-fn a_crash_names_the_world_and_the_open_scopes() {
-    let mut events = vec![world(at(0.0), Some(17), 812)];
-    events.extend([INFLICT, TICK].map(|site| Event::OpenScope { site, begin_ns: at(1.0) }));
-    let mut capture = faulty(TriggerKind::Crash, "worker-0", 0, 0, vec![]);
-    capture.threads[WORKER_0].events.extend(events);
-    capture.about.trigger.note = "SIGSEGV".into();
-    capture.about.trigger.world = Some(17);
-    check(
-        &capture,
-        "the process died: SIGSEGV; world 17 (hideout) was running; worker-0 was in server.tick > game.inflict",
-        &[],
-    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub fn write(story: &Story, with_emphasis: bool, out: &mut impl Write) -> io::Re
     page.headline(&story.verdict)?;
     about(story, &mut page)?;
     frame(story, &mut page)?;
+    processes(story, &mut page)?;
     worlds(story, &mut page)?;
     subsystems(story, &mut page)?;
     categories(story, &mut page)?;
@@ -151,6 +152,16 @@ fn frame(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
     ))
 }
 
+/// Who else had cores: beside what our own threads had, since each figure below is to be read with it.
+fn processes(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
+    if story.processes.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = story.processes.iter().map(|it| foreign::words_of(it, "")).collect();
+    page.section("cores used by other processes")?;
+    page.sentence(&list.join(", "))
+}
+
 /// Name, wall, states and the usual wall time.
 fn timed_row(name: &str, wall_ms: f64, running_ms: f64, waiting_ms: f64, blocked_ms: f64, usual_ms: f64) -> String {
     let name = cut(name, 31);
@@ -285,11 +296,6 @@ fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
     for it in &story.accounts {
         let AccountFacts { name, last, most, .. } = it;
         page.row(&format!("{:<46} {last:>14.2} last {most:>14.2} at most", cut(name, 46)))?;
-    }
-    if !story.processes.is_empty() {
-        let list: Vec<String> = story.processes.iter().map(|it| foreign::words_of(it, "")).collect();
-        page.section("cores used by other processes")?;
-        page.sentence(&list.join(", "))?;
     }
     Ok(())
 }

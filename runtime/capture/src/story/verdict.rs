@@ -3,28 +3,23 @@
 //! Each kind of trigger has its sentence. A frame, a subsystem or a scope that took too long has a cause of its own,
 //! looked for in this order: a core that stood still, a wait for a lock, a wait for a core, one dear world, sleep
 //! within a world's tick, one subsystem that took more than usual. The first that explains at least half of the excess
-//! is named; stalls and waits come first because they make everything around them look slow. A run of a scope without
-//! such waits is told with the scopes inside it that had its time.
+//! is named; stalls and waits come first because they make everything around them look slow. But a world that would have
+//! broken the frame's budget with a core all the time comes before them: taking the waits away would not mend it.
 
 use super::{
     context::{Context, is_urgent},
-    cores,
-    facts::Story,
-    memory,
-    run::Run,
-    stalls, waits,
+    facts::{Story, WorldFacts},
+    memory, run_verdict, stalls, waits,
     without_core::{self, Wait},
     words, workers,
 };
 use crate::{
-    attribution::{Attribution, Cost, Spent},
-    model::{Event, PER_TICK, Switch, TriggerKind},
+    attribution::{Attribution, Spent},
+    model::{Event, PER_TICK, TriggerKind},
 };
 
 /// Worlds that are named as the dearest of a subsystem.
 const DEAREST_WORLDS: usize = 3;
-/// Scopes that are named where no single one had half of a run.
-const DEAREST_SCOPES: usize = 3;
 
 /// What the capture was saved for.
 pub fn of_trigger(context: &Context, story: &Story) -> String {
@@ -33,21 +28,28 @@ pub fn of_trigger(context: &Context, story: &Story) -> String {
         TriggerKind::Manual => by_hand(context, story),
         TriggerKind::Frame => frame(context, story),
         TriggerKind::Subsystem => subsystem(context),
-        TriggerKind::Scope => scope(context),
+        TriggerKind::Scope => run_verdict::scope(context),
         TriggerKind::LockWait => lock_wait(context),
         TriggerKind::RunQueue => run_queue(context),
         TriggerKind::MemoryRate => memory_rate(context),
         TriggerKind::LargeAllocation => large_allocation(context),
         TriggerKind::Leak => leak(context),
         TriggerKind::Crash => crash(context),
-        TriggerKind::Tick => tick(context),
+        TriggerKind::Tick => run_verdict::tick(context),
         TriggerKind::WorkersBusy => workers::busy(context),
+        TriggerKind::StuckTick => stuck_tick(context),
     }
 }
 
 /// `part` is what `whole` was mostly.
-fn dominates(part_ns: u64, whole_ns: u64) -> bool {
+pub(super) fn dominates(part_ns: u64, whole_ns: u64) -> bool {
     part_ns > 0 && part_ns >= whole_ns / 2
+}
+
+/// What ran was over its budget with a core all the time, by a part of the excess that is worth naming first.
+pub(super) fn is_over_by_itself(running_ns: u64, budget_ns: u64, excess_ns: u64) -> bool {
+    let over_ns = running_ns.saturating_sub(budget_ns);
+    over_ns > 0 && over_ns >= excess_ns / 4
 }
 
 /// Another frame than the trigger's.
@@ -87,6 +89,11 @@ fn frame_cause(context: &Context, story: &Story) -> Option<String> {
     let excess_ns = frame.wall_ns.saturating_sub(usual_ns).max(1);
     let (begin_ns, end_ns) = context.window_ns();
 
+    let has_each_switch = context.capture.about.switches.has_each_switch();
+    let is_over = |world: &&WorldFacts| is_over_by_itself(world.running_ns, frame.budget_ns, excess_ns);
+    if let Some(world) = story.worlds.iter().filter(|_| has_each_switch).find(is_over) {
+        return Some(format!("{}, and ran for {} of that", of_world(world), words::time(world.running_ns)));
+    }
     if let Some(cause) = stalls::cause(context, (begin_ns, end_ns), excess_ns) {
         return Some(cause);
     }
@@ -108,14 +115,7 @@ fn frame_cause(context: &Context, story: &Story) -> Option<String> {
     if let Some(world) = story.worlds.first()
         && dominates(world.wall_ns.saturating_sub(world.usual_wall_ns), excess_ns)
     {
-        let scope = world.dearest_scope.as_ref().map(|scope| {
-            if dominates(world.dearest_scope_ns, world.wall_ns) {
-                format!(" in {scope}")
-            } else {
-                format!(", most of it in {scope} ({})", words::time(world.dearest_scope_ns))
-            }
-        });
-        return Some(format!("world {} took {}{}", world.name, words::time(world.wall_ns), scope.unwrap_or_default()));
+        return Some(of_world(world));
     }
     if let Some((thread, site, blocked_ns)) = blocked_in_a_world(context)
         && dominates(blocked_ns, excess_ns)
@@ -130,6 +130,17 @@ fn frame_cause(context: &Context, story: &Story) -> Option<String> {
         let (busy, usual) = (words::time(grown.busy_ns), words::time(grown.usual_busy_ns));
         format!("subsystem {} took {busy}, usually {usual}", grown.name)
     })
+}
+
+fn of_world(world: &WorldFacts) -> String {
+    let scope = world.dearest_scope.as_ref().map(|scope| {
+        if dominates(world.dearest_scope_ns, world.wall_ns) {
+            format!(" in {scope}")
+        } else {
+            format!(", most of it in {scope} ({})", words::time(world.dearest_scope_ns))
+        }
+    });
+    format!("world {} took {}{}", world.name, words::time(world.wall_ns), scope.unwrap_or_default())
 }
 
 /// Where a thread was blocked longest while it worked for a world, which is never idling.
@@ -186,145 +197,6 @@ fn subsystem(context: &Context) -> String {
         said += &format!("; dearest worlds {}", dearest.join(", "));
     }
     said
-}
-
-fn scope(context: &Context) -> String {
-    let trigger = &context.capture.about.trigger;
-    let run = context.run;
-    let who = match (trigger.world.or(run.as_ref().and_then(|run| run.world)), &run) {
-        (Some(world), _) => format!("world {}", context.world(world)),
-        (None, Some(run)) => format!("thread {}", context.thread(run.thread)),
-        (None, None) => "a thread".into(),
-    };
-    let said = format!(
-        "{who} took {} in {}, budget {}",
-        words::time(trigger.measured),
-        words::name(&trigger.name),
-        words::time(trigger.allowed)
-    );
-    let over_ns = trigger.measured.saturating_sub(trigger.allowed).max(1);
-    match run.and_then(|run| run_cause(context, &run, over_ns)) {
-        Some(cause) => format!("{said}: {cause}"),
-        None => said,
-    }
-}
-
-/// A tick is late because a core stood still, because it took long, or because it began late; then its worker had no core, or other worlds.
-fn tick(context: &Context) -> String {
-    let trigger = &context.capture.about.trigger;
-    let world = trigger.world.map_or_else(|| "a world".into(), |world| format!("world {}", context.world(world)));
-    let said = format!("a tick of {world} ended {} after its period", words::time(trigger.measured));
-    let Some(run) = context.run else { return said };
-    let run_ns = run.end_ns.saturating_sub(run.begin_ns);
-    let worlds = &context.capture.worlds;
-    let tick_hz = worlds.iter().find(|it| Some(it.id) == trigger.world).map_or(0, |it| it.tick_hz);
-    let period_ns = 1_000_000_000_u64.checked_div(tick_hz.into()).unwrap_or(0);
-    // When it was due, and how long after that it began.
-    let due_ns = run.end_ns.saturating_sub(trigger.measured.saturating_add(period_ns));
-    let waited_ns = run.begin_ns.saturating_sub(due_ns);
-    if let Some(cause) = stalls::cause(context, (due_ns, run.end_ns), trigger.measured) {
-        return format!("{said}: {cause}");
-    }
-    if run_ns > waited_ns {
-        let took = format!("{said}: it took {}", words::time(run_ns));
-        return match run_cause(context, &run, run_ns / 2) {
-            Some(cause) => format!("{took}; {cause}"),
-            None => took,
-        };
-    }
-    let window = (due_ns, run.begin_ns);
-    let began = format!("{said}: it began late");
-    let without_core = |thread| cores::sum_ns(&cores::waits(context, thread, Switch::Preempted, window));
-    let threads = (0..).zip(&context.capture.threads).filter(|(_, it)| is_urgent(it.class)).map(|(thread, _)| thread);
-    let longest = threads.map(|thread| (without_core(thread), thread)).max();
-    if let Some((longest_ns, thread)) = longest.filter(|&(longest_ns, _)| dominates(longest_ns, trigger.measured)) {
-        let wait = Wait { thread, waited_ns: longest_ns, window, is_whole: false };
-        return format!("{began}: {}", without_core::sentence(context, &wait));
-    }
-    let others_ns = other_runs_ns(context, &run, window);
-    if dominates(others_ns, waited_ns) {
-        let thread = context.thread(run.thread);
-        return format!("{began}: {thread} had other worlds for {} before it", words::time(others_ns));
-    }
-    began
-}
-
-/// How long the run's thread was in other runs of the same scope, within `window`. (ns)
-fn other_runs_ns(context: &Context, run: &Run, window: (u64, u64)) -> u64 {
-    let Some(thread) = context.capture.threads.get(run.thread as usize) else { return 0 };
-    let is_same = |site: u32| {
-        context.capture.sites.get(site as usize).is_some_and(|it| it.name == context.capture.about.trigger.name)
-    };
-    let within = |event: &Event| match *event {
-        Event::Scope { site, begin_ns, end_ns } if is_same(site) => {
-            end_ns.min(window.1).saturating_sub(begin_ns.max(window.0))
-        }
-        _ => 0,
-    };
-    thread.events.iter().map(within).fold(0, u64::saturating_add)
-}
-
-/// What a run of a scope, or at least half of `over_ns` of it, went by with.
-fn run_cause(context: &Context, run: &Run, over_ns: u64) -> Option<String> {
-    let trigger = &context.capture.about.trigger;
-    let locks = waits::lock_waits(context, run.begin_ns, run.end_ns);
-    if let Some(lock) = locks.iter().find(|it| it.longest.thread == run.thread)
-        && dominates(lock.sum_ns, over_ns)
-    {
-        return Some(format!("{} {}", context.thread(run.thread), waits::sentence(context, lock, lock.sum_ns)));
-    }
-    let window = (run.begin_ns, run.end_ns);
-    let without_ns = cores::sum_ns(&cores::waits(context, run.thread, Switch::Preempted, window));
-    if dominates(without_ns, over_ns) {
-        let wait = Wait { thread: run.thread, waited_ns: without_ns, window, is_whole: false };
-        return Some(without_core::sentence(context, &wait));
-    }
-    dearest_of_run(context, run, trigger.world.or(run.world))
-}
-
-/// The innermost scopes that had the time of a run: `40.0 ms of it in a.b, running; 9.00 ms in c.d, asleep`.
-fn dearest_of_run(context: &Context, run: &Run, world: Option<u32>) -> Option<String> {
-    let costs_in = |world: Option<u32>| {
-        let is_its = |_, of: Option<u32>| world.is_none() || of == world;
-        let costs = Attribution::of_stretches(context.capture, &[(run.begin_ns, run.end_ns)], &is_its);
-        costs.into_iter().find(|cost| cost.thread == run.thread && cost.spent().total_ns() > 0)
-    };
-    // Some threads do not say which world they work for.
-    let costs = costs_in(world).or_else(|| costs_in(None))?;
-    let mut dearest = costs.sites;
-    dearest.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.exclusive.total_ns()));
-    let run_ns = run.end_ns - run.begin_ns;
-    let first_ns = dearest.first()?.1.exclusive.total_ns();
-    let count = if dominates(first_ns, run_ns) { 1 } else { DEAREST_SCOPES };
-    let said: Vec<String> = dearest
-        .iter()
-        .take(count)
-        .filter(|(_, cost)| cost.exclusive.total_ns() >= (run_ns / 10).max(1))
-        .enumerate()
-        .map(|(place, (site, cost))| {
-            let of_it = if place == 0 { " of it" } else { "" };
-            let state = if costs.is_spread { "" } else { state_of(cost) };
-            let time = words::time(cost.exclusive.total_ns());
-            let name = context.capture.sites.get(*site as usize).map(|site| site.name.as_str());
-            let itself = if name == Some(&context.capture.about.trigger.name) { " itself" } else { "" };
-            format!("{time}{of_it} in {}{itself}{state}", context.site(*site))
-        })
-        .collect();
-    (!said.is_empty()).then(|| said.join("; "))
-}
-
-/// What a scope was for most of its time.
-fn state_of(cost: &Cost) -> &'static str {
-    let spent = cost.exclusive;
-    if cost.lock_wait_ns > spent.total_ns() / 2 {
-        ", waiting for locks"
-    } else if spent.running_ns >= spent.blocked_ns.max(spent.waiting_ns) {
-        ", running"
-    } else if spent.blocked_ns >= spent.waiting_ns {
-        ", asleep"
-    } else {
-        ", without a core"
-    }
 }
 
 fn lock_wait(context: &Context) -> String {
@@ -427,17 +299,45 @@ fn crash(context: &Context) -> String {
     if let Some(world) = trigger.world {
         said += &format!("; world {} was running", context.world(world));
     }
-    let thread = context.thread_named(&trigger.name);
-    let open: Vec<String> = thread
-        .map(|thread| context.events(thread))
-        .unwrap_or_default()
-        .iter()
-        .rev()
-        .filter_map(|event| if let Event::OpenScope { site, .. } = event { Some(context.site(*site)) } else { None })
-        .take(6)
-        .collect();
+    let open = context.thread_named(&trigger.name).map(|thread| open_scopes(context, thread)).unwrap_or_default();
     if !open.is_empty() {
         said += &format!("; {} was in {}", words::name(&trigger.name), open.join(" > "));
     }
     said
+}
+
+/// `world 17 (hideout) was in one tick for 80 ms and went on, in world.tick > game.path on worker-1`.
+fn stuck_tick(context: &Context) -> String {
+    let trigger = &context.capture.about.trigger;
+    let world = trigger.world.map_or_else(|| "a world".into(), |world| format!("world {}", context.world(world)));
+    let said = format!("{world} was in one tick for {} and went on", words::time(trigger.measured));
+    let is_its = |events: &[Event]| {
+        let last = events.iter().rev().find_map(|event| match event {
+            Event::World { world, .. } => Some(*world),
+            _ => None,
+        });
+        last.flatten().is_some() && last.flatten() == trigger.world
+    };
+    let ticking = context.capture.threads.iter().position(|thread| is_its(&thread.events)).map(|it| it as u32);
+    let open = ticking.map(|thread| open_scopes(context, thread)).unwrap_or_default();
+    match ticking.filter(|_| !open.is_empty()) {
+        Some(thread) => format!("{said}, in {} on {}", open.join(" > "), context.thread(thread)),
+        None => said,
+    }
+}
+
+/// What was open on a thread when the capture was saved, outermost first; the six innermost.
+fn open_scopes(context: &Context, thread: u32) -> Vec<String> {
+    const NAMED_MAX: usize = 6;
+    let mut open: Vec<(u64, u32)> = context
+        .events(thread)
+        .iter()
+        .filter_map(|event| match *event {
+            Event::OpenScope { site, begin_ns } => Some((begin_ns, site)),
+            _ => None,
+        })
+        .collect();
+    open.sort_by_key(|&(begin_ns, _)| begin_ns);
+    let innermost = open.split_off(open.len().saturating_sub(NAMED_MAX));
+    innermost.into_iter().map(|(_, site)| context.site(site)).collect()
 }

@@ -21,6 +21,7 @@ pub(super) fn read(document: &Document<'_>, rules: &mut Rules, mistakes: &mut Ve
             TriggerKind::Leak => read_as::<OverSlowRate>,
             TriggerKind::Manual => read_as::<ByHand>,
             TriggerKind::Crash => read_as::<OfDeath>,
+            TriggerKind::StuckTick => read_as::<WhileItIs>,
             _ => match kind.unit() {
                 Unit::Nanoseconds => read_as::<OverTime>,
                 Unit::BytesPerSecond => read_as::<OverRate>,
@@ -65,9 +66,7 @@ macro_rules! trigger_section {
                 $(if let Some(value) = self.$threshold {
                     checks.range(stringify!($threshold), value, $range, $unit);
                 })?
-                if let Some(value) = self.cooldown_s {
-                    checks.range("cooldown_s", value, 0.0..=86_400.0, "s");
-                }
+                check_cooldown(self.cooldown_s, checks);
                 if let Some(value) = self.post_roll_s {
                     // Until then the pre-roll must not be written over.
                     checks.range("post_roll_s", value, 0.0..=HISTORY_S / 2.0, "s");
@@ -115,6 +114,33 @@ impl TriggerSection for ByHand {
     }
 }
 
+/// What is saved while it is so has nothing after it yet.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WhileItIs {
+    on: Option<bool>,
+    cooldown_s: Option<f32>,
+    pre_roll_s: Option<f32>,
+    disk_budget_mb: Option<i64>,
+}
+
+impl Section for WhileItIs {
+    fn check(&self, checks: &mut Checks<'_>) {
+        check_cooldown(self.cooldown_s, checks);
+        check_pre_roll(self.pre_roll_s, checks);
+        check_disk_budget(self.disk_budget_mb, checks);
+    }
+}
+
+impl TriggerSection for WhileItIs {
+    fn apply(&self, rule: &mut TriggerRule) {
+        rule.is_on = self.on.unwrap_or(rule.is_on);
+        rule.cooldown_s = self.cooldown_s.unwrap_or(rule.cooldown_s);
+        rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);
+        rule.disk_budget_bytes = self.disk_budget_mb.map_or(rule.disk_budget_bytes, |mb| (mb as u64) << 20);
+    }
+}
+
 /// The capture of a death lies beside its report, with which it comes and goes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -131,6 +157,12 @@ impl Section for OfDeath {
 impl TriggerSection for OfDeath {
     fn apply(&self, rule: &mut TriggerRule) {
         rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);
+    }
+}
+
+fn check_cooldown(value: Option<f32>, checks: &mut Checks<'_>) {
+    if let Some(value) = value {
+        checks.range("cooldown_s", value, 0.0..=86_400.0, "s");
     }
 }
 

@@ -227,7 +227,8 @@ fn unit(kind: TriggerKind) -> (&'static str, f64) {
 }
 
 fn has_threshold(kind: TriggerKind) -> bool {
-    !matches!(kind, TriggerKind::Manual | TriggerKind::Crash | TriggerKind::Subsystem | TriggerKind::Scope)
+    use TriggerKind::{Crash, Manual, Scope, StuckTick, Subsystem};
+    !matches!(kind, Manual | Crash | Subsystem | Scope | StuckTick)
 }
 
 fn trigger_table(call: &Call<'_>, rules: &Rules) -> String {

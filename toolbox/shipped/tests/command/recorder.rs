@@ -34,10 +34,11 @@ const WITHIN: Duration = Duration::from_secs(30);
 const SMALL: [&str; 5] = ["--players", "4", "--npcs", "40", "--all-awake"];
 
 /// Triggers that fire by themselves.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "frame",
     "tick",
     "workers-busy",
+    "stuck-tick",
     "subsystem",
     "scope",
     "lock-wait",

@@ -58,10 +58,17 @@ fn a_hung_world_is_named_with_its_stack_while_everything_answers() {
 
     let back = wait_until(WITHIN, || (stuck(&server) == 0.0).then_some(()));
     assert!(back.is_some(), "it comes back after two seconds");
-    let manual = wait_until(WITHIN, || captures_in(&captures.join("manual")).pop());
-    let saved = manual.expect("the watchdog has a capture saved").display().to_string();
+    let saved = wait_until(WITHIN, || captures_in(&captures.join("stuck-tick")).pop());
+    let saved = saved.expect("the watchdog has a capture saved").display().to_string();
+    assert!(saved.contains("world.tick@hideout"), "{saved}");
     let story = finish(throng(&["capture", "show", &saved]), WITHIN).stdout;
-    for words in ["is stuck in its tick", "from inside and from outside", "inside.cpu_cores"] {
+    for words in [
+        "(hideout) was in one tick for",
+        "throng_faults.world.inflict",
+        "stuck-tick world.tick",
+        "from inside and from outside",
+        "inside.cpu_cores",
+    ] {
         assert!(story.contains(words), "{words:?} is not in\n{story}");
     }
 
