@@ -11,7 +11,7 @@ import type { Panel, Surroundings } from "./panel.ts";
 import { captureBytes, captureStory, captures as list, saveCapture, Refused, type Capture } from "./port.ts";
 
 /** Triggers that measure times. */
-const TIMES = new Set(["frame", "tick", "subsystem", "scope", "lock-wait", "run-queue"]);
+const TIMES = new Set(["frame", "tick", "subsystem", "scope", "lock-wait", "run-queue", "stuck-tick"]);
 /** A list is asked for again so often at most, when the server says that there are more (ms). */
 const AGAIN_AFTER_MS = 1_000;
 
@@ -83,7 +83,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
       handing.set(opened, { capture });
     },
     headings: [
-      { name: "saved", cell: ({ saved_unix_s }) => `${moment(saved_unix_s)} UTC`, by: ({ saved_unix_s }) => saved_unix_s, isNumber: true },
+      { name: "saved", title: "UTC", cell: ({ saved_unix_s }) => moment(saved_unix_s), by: ({ saved_unix_s }) => saved_unix_s, isNumber: true },
       { name: "trigger", cell: ({ trigger }) => trigger ?? "cannot be read", by: ({ trigger }) => trigger ?? "" },
       { name: "about", cell: ({ name }) => name ?? "", by: ({ name }) => name ?? "" },
       { name: "world", cell: ({ world }) => world ?? "", by: ({ world }) => world ?? "" },

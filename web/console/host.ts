@@ -4,8 +4,9 @@
 import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { bytes, count } from "../elements/quantity.ts";
-import type { HostFigure, ScopeMemory } from "./document.ts";
-import { megabytes, percent, us } from "./figures.ts";
+import type { HostFigure, ScopeMemory, ServerNow } from "./document.ts";
+import { cores, megabytes, percent, us } from "./figures.ts";
+import type { Model } from "./model.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 
 /** In plain words; names without are shown as they are. */
@@ -31,7 +32,7 @@ const WORDS: Record<string, string> = {
 };
 
 function valueText({ name, value }: HostFigure): string {
-  if (name.endsWith("_cores")) return `${value.toFixed(2)} cores`;
+  if (name.endsWith("_cores")) return cores(value);
   if (name.endsWith("bytes_per_s")) return `${bytes(value)}/s`;
   if (name.endsWith("packets_per_s")) return `${count(value)}/s`;
   if (name.endsWith("_share")) return percent(value);
@@ -39,10 +40,29 @@ function valueText({ name, value }: HostFigure): string {
   return `${value.toFixed(2)} s`;
 }
 
-const isBad = ({ name, value }: HostFigure): boolean =>
-  (name === "outside.group_throttled_share" && value > 0) || (name === "outside.host_steal_cores" && value > 0.05) || (name === "inside.run_queue_wait_cores" && value > 0.2);
+/** Waiting for cores, as cores, from which on ticks are late for it. */
+const WAITING_BAD = 0.2;
 
-export function host({ model }: Surroundings): Panel {
+const isBad = ({ name, value }: HostFigure): boolean =>
+  (name === "outside.group_throttled_share" && value > 0) || (name === "outside.host_steal_cores" && value > 0.05) || (name === "inside.run_queue_wait_cores" && value > WAITING_BAD);
+
+/** Whether the process had its cores in this second, and who had them otherwise. */
+function coresTold(model: Model, server: ServerNow): { text: string; isBad: boolean } {
+  const waiting = model.hostFigure("inside.run_queue_wait_cores") ?? 0;
+  const told: string[] = [];
+  if (server.ticks_missed_host > 0) {
+    told.push(`The host took a core for ${server.host_took_ms_max.toFixed(0)} ms; ${count(server.ticks_missed_host)} ticks were missed for it in this second.`);
+  }
+  if (waiting > WAITING_BAD) {
+    const [others, all] = [model.otherCores(), model.hostFigure("outside.host_cores")];
+    const used = others === undefined ? "" : ` Other processes use ${cores(others)}${all === undefined ? "" : ` of ${all.toFixed(0)}`}.`;
+    told.push(`Threads that were ready waited for a core: ${cores(waiting)} of waiting.${used} A capture that is saved now names them.`);
+  }
+  if (told.length === 0) return { text: "The process had a core whenever it was ready, but for moments.", isBad: false };
+  return { text: told.join(" "), isBad: true };
+}
+
+export function host({ model, go }: Surroundings): Panel {
   const memory = new LiveTable<ScopeMemory>({
     caption: "Live memory by scope",
     key: ({ scope }) => scope,
@@ -65,6 +85,7 @@ export function host({ model }: Surroundings): Panel {
   });
   const sum = h("p", { class: "quiet" }, "");
   const took = h("p", {}, "");
+  const toCaptures = h("button", { type: "button", class: "link", hidden: true, onclick: () => go("captures") }, "Save a capture");
   const watch = h("p", { class: "quiet", id: "watch-cost" }, "");
   const show = () => {
     const { second, health } = model;
@@ -72,9 +93,10 @@ export function host({ model }: Surroundings): Panel {
       memory.set(second.memory.scopes);
       figures.set(second.host);
       sum.textContent = `${megabytes(second.memory.rss_mb)} resident; ${megabytes(second.memory.others_mb)} live in scopes that are not listed.`;
-      const { ticks_missed_host, host_took_ms_max } = second.server;
-      took.textContent = ticks_missed_host > 0 ? `The host took a core for ${host_took_ms_max.toFixed(0)} ms; ${count(ticks_missed_host)} ticks were missed for it in this second.` : "The host took no core for long in this second.";
-      took.className = ticks_missed_host > 0 ? "bad" : "";
+      const { text, isBad } = coresTold(model, second.server);
+      took.textContent = text;
+      took.className = isBad ? "bad" : "";
+      toCaptures.hidden = !isBad;
     }
     if (health) {
       const { watchers, us: gatherUs, bytes: size, lines_dropped } = health.watch;
@@ -87,7 +109,7 @@ export function host({ model }: Surroundings): Panel {
     element: h(
       "div",
       {},
-      h("section", { "aria-label": "Host" }, h("h2", {}, "Host"), took, figures.element, watch),
+      h("section", { "aria-label": "Host" }, h("h2", {}, "Host"), took, toCaptures, figures.element, watch),
       h("section", { "aria-label": "Memory" }, h("h2", {}, "Memory by scope"), sum, memory.element),
     ),
     open: show,

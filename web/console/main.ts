@@ -22,12 +22,16 @@ import { worlds } from "./worlds.ts";
 const ADDRESS = /^#\/([a-z]+)(?:\/([\w.]+))?$/;
 /** Without a line for so long the server is silent (ms). */
 const SILENT_AFTER_MS = 4_000;
+/** A world that hangs in tick after tick is one that hangs, though it comes back in between (ms). */
+const HUNG_FOR_MS = 5_000;
 
 const model = new Model();
 let streamState: StreamState = "connecting";
 let streamWords = "";
 let heardAt = performance.now();
 let current: Panel | undefined;
+/** The most worlds that hung at once lately, and until when that is shown. */
+let hung = { worlds: 0, until: 0 };
 
 const surroundings: Surroundings = {
   model,
@@ -52,8 +56,10 @@ function show(): void {
   current = wanted;
   panels.forEach((panel) => (panel.element.hidden = panel !== wanted));
   tabs.forEach((tab, of) => {
-    if (of === wanted.name || (of === "worlds" && wanted.name === "world")) tab.setAttribute("aria-current", "page");
-    else tab.removeAttribute("aria-current");
+    if (of === wanted.name || (of === "worlds" && wanted.name === "world")) {
+      tab.setAttribute("aria-current", "page");
+      tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else tab.removeAttribute("aria-current");
   });
   document.title = `${wanted.title} · Throng console`;
   wanted.open?.(rest);
@@ -72,7 +78,10 @@ function showState(): void {
   else if (isSilent) [text, mood] = ["silent", "bad"];
   else if (streamState === "live" && health) {
     [text, mood] = [health.state, health.state === "stuck" ? "bad" : "good"];
-    if (health.state !== "stuck" && health.worlds_stuck > 0) [text, mood] = [health.worlds_stuck === 1 ? "1 world hangs" : `${health.worlds_stuck} worlds hang`, "bad"];
+    const now = performance.now();
+    if (now >= hung.until) hung.worlds = 0;
+    if (health.worlds_stuck > 0) hung = { worlds: Math.max(hung.worlds, health.worlds_stuck), until: now + HUNG_FOR_MS };
+    if (health.state !== "stuck" && hung.worlds > 0) [text, mood] = [hung.worlds === 1 ? "1 world hangs" : `${hung.worlds} worlds hang`, "bad"];
   }
   pill.textContent = text;
   pill.className = `pill ${mood}`;

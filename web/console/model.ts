@@ -15,6 +15,9 @@ export interface Moment {
   frameBudgetMs: number;
   missed: number;
   cpuCores: number;
+  /** Ready to run, and waiting for a core. */
+  waitingCores: number;
+  otherCores: number;
   stealCores: number;
   rssMb: number;
   bytesOut: number;
@@ -64,6 +67,12 @@ export class Model {
     return this.second?.host.find((figure) => figure.name === name)?.value;
   }
 
+  /** What other processes use of the host's cores; undefined where the host does not tell. */
+  otherCores(): number | undefined {
+    const [busy, own] = [this.hostFigure("outside.host_busy_cores"), this.hostFigure("inside.cpu_cores")];
+    return busy === undefined || own === undefined ? undefined : Math.max(0, busy - own);
+  }
+
   private takeFrames({ numbers, us, lost }: Frames): void {
     this.framesLost += lost;
     numbers.forEach((number, at) => this.frames.push({ number, us: us[at] ?? 0 }));
@@ -87,6 +96,8 @@ export class Model {
       frameBudgetMs: server.frame_budget_ms,
       missed: server.ticks_missed,
       cpuCores: server.cpu_cores,
+      waitingCores: this.hostFigure("inside.run_queue_wait_cores") ?? 0,
+      otherCores: this.otherCores() ?? 0,
       stealCores: this.hostFigure("outside.host_steal_cores") ?? 0,
       rssMb: server.rss_mb,
       bytesOut: server.bytes_out_per_s,

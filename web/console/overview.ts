@@ -3,12 +3,13 @@
 
 import { h } from "../elements/dom.ts";
 import { categoryColor } from "../elements/categories.ts";
+import { isLong } from "../elements/frames.ts";
 import { bytes, count, counted } from "../elements/quantity.ts";
 import { Chart } from "./chart.ts";
 import type { Second } from "./document.ts";
-import { bytesPerSecond, megabytes, moment, ms, percent, us } from "./figures.ts";
+import { bytesPerSecond, cores, megabytes, moment, ms, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
-import { isLong, Strip } from "./strip.ts";
+import { Strip } from "./strip.ts";
 import { subsystemTable } from "./subsystems.ts";
 import { worldTable } from "./worlds.ts";
 
@@ -100,8 +101,10 @@ export function overview({ model, go }: Surroundings): Panel {
   const charts = [
     new Chart(model, { name: "Players", value: (moment) => moment.players, text: count }),
     new Chart(model, { name: "Longest frame", value: (moment) => moment.frameMaxMs, text: ms, limit: (moment) => moment.frameBudgetMs }),
-    new Chart(model, { name: "Processor", value: (moment) => moment.cpuCores, text: (value) => `${value.toFixed(2)} cores` }),
-    new Chart(model, { name: "Stolen by the host", value: (moment) => moment.stealCores, text: (value) => `${value.toFixed(2)} cores` }),
+    new Chart(model, { name: "Processor", value: (moment) => moment.cpuCores, text: cores }),
+    new Chart(model, { name: "Waiting for a core", value: (moment) => moment.waitingCores, text: cores }),
+    new Chart(model, { name: "Used by other processes", value: (moment) => moment.otherCores, text: cores }),
+    new Chart(model, { name: "Stolen by the host", value: (moment) => moment.stealCores, text: cores }),
     new Chart(model, { name: "Memory", value: (moment) => moment.rssMb, text: megabytes }),
     new Chart(model, { name: "To clients", value: (moment) => moment.bytesOut, text: (value) => `${bytes(value)}/s` }),
   ];

@@ -1,20 +1,14 @@
 // The strip: the last frames as bars, the newest on the right, those over the budget red. Drawn again with each line.
-//
-// A frame is closed on time: one that lasted for as long as its budget left a world behind that was still in its tick. That
-// is no bad frame by itself, and has a colour of its own.
+// One that was closed on time while a world was still in its tick has a colour of its own.
 
 import { h } from "../elements/dom.ts";
+import { CLOSED, isLong } from "../elements/frames.ts";
 import { duration } from "../elements/quantity.ts";
 import { color } from "../elements/theme.ts";
 import type { Model } from "./model.ts";
 
 /** Width of a frame's bar (CSS pixels). */
 const BAR = 2;
-/** What a closed frame takes beside its waiting, as shares of the budget: from, and up to. */
-const CLOSED = [0.98, 1.1] as const;
-
-/** Whether it took longer than a frame that was closed on time. */
-export const isLong = (took: number, budget: number): boolean => budget > 0 && took > budget * CLOSED[1];
 
 export class Strip {
   readonly canvas: HTMLCanvasElement;

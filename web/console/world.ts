@@ -4,7 +4,8 @@
 import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { bytes, count, counted, duration } from "../elements/quantity.ts";
-import { bytesPerSecond, percent } from "./figures.ts";
+import type { WorldNow } from "./document.ts";
+import { bytesPerSecond, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 import { commandObject, Refused } from "./port.ts";
 
@@ -55,7 +56,13 @@ const LOOK_EVERY_MS = 1_000;
 const RTT_MS_BAD = 200;
 const LOSS_BAD = 0.05;
 
-export function world({ go }: Surroundings): Panel {
+/** What its ticks take; nothing where it is not among the costliest, which are told of each second. */
+function ticksTold(row: WorldNow | undefined): string[] {
+  if (row === undefined) return [];
+  return [`a tick takes ${us(row.tick_us)}, the longest lately ${us(row.longest_tick_us)}`, `${counted(row.ticks_missed, "tick")} missed`];
+}
+
+export function world({ go, model }: Surroundings): Panel {
   const scopes = new LiveTable<Scope>({
     caption: "Systems and other scopes of this world",
     key: ({ name }) => name,
@@ -98,6 +105,7 @@ export function world({ go }: Surroundings): Panel {
   const about = h("p", { class: "quiet", id: "world-about" }, "");
   const problem = h("p", { class: "bad", role: "alert" }, "");
   const back = h("button", { type: "button", class: "link", onclick: () => go("worlds") }, "All worlds");
+  const toCaptures = h("button", { type: "button", class: "link", onclick: () => go("captures") }, "Captures");
   let watched: string | undefined;
   let timer: number | undefined;
 
@@ -112,6 +120,7 @@ export function world({ go }: Surroundings): Panel {
         shown.rate_hz === null ? "" : `${shown.rate_hz} Hz`,
         shown.players === null ? "" : counted(shown.players, "player"),
         shown.ticks_done === null ? "" : `${count(shown.ticks_done)} ticks done`,
+        ...ticksTold(model.second?.worlds.find((row) => row.world === shown.world)),
         `its scopes of the last ${shown.span_s.toFixed(1)} s`,
       ];
       about.textContent = parts.filter((part) => part !== "").join(", ");
@@ -132,7 +141,7 @@ export function world({ go }: Surroundings): Panel {
     element: h(
       "div",
       { class: "world" },
-      h("div", { class: "head" }, title, back),
+      h("div", { class: "head" }, title, back, toCaptures),
       about,
       problem,
       h("section", { "aria-label": "Systems" }, h("h2", {}, "Systems"), scopes.element),

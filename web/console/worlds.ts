@@ -28,12 +28,12 @@ export function worldTable(caption: string, open: (world: WorldNow) => void, sho
     ...(shown === undefined ? {} : { shown }),
     headings: [
       { name: "world", cell: ({ world, kind }) => `${kind} ${world}`, by: ({ world, kind }) => `${kind} ${world}` },
+      { name: "state", cell: state, by: state, className: stateClass },
       { name: "players", cell: ({ players }) => count(players), by: ({ players }) => players, isNumber: true },
       { name: "tick", cell: ({ tick_us }) => us(tick_us), by: ({ tick_us }) => tick_us, isNumber: true, title: "what a tick takes, smoothed" },
       { name: "longest", cell: ({ longest_tick_us }) => us(longest_tick_us), by: ({ longest_tick_us }) => longest_tick_us, isNumber: true, title: "what the longest of the last 10 to 20 s took", className: ({ longest_tick_us, rate_hz }) => (longest_tick_us * rate_hz > 1e6 ? "bad" : "") },
       { name: "load", cell: ({ load }) => percent(load), by: ({ load }) => load, isNumber: true, title: "what its ticks take of one worker", className: ({ load }) => (load > 1 ? "bad" : load > 0.8 ? "warn" : "") },
       { name: "missed", cell: ({ ticks_missed }) => count(ticks_missed), by: ({ ticks_missed }) => ticks_missed, isNumber: true, title: "ticks missed since it is there" },
-      { name: "state", cell: state, by: state, className: stateClass },
     ],
   });
 }

@@ -1,7 +1,8 @@
 // Tables whose rows change every second: elements stay, and only what differs is written, so that a row can be clicked,
 // marked and read aloud while its figures run.
 //
-// Rows keep their order while a pointer is over the table; else what is to be clicked would jump away.
+// Rows keep their order while a pointer is over the table; else what is to be clicked would jump away. New ones come last
+// meanwhile, and the mark of the order is pale (`held`).
 
 import { h } from "./dom.ts";
 
@@ -65,7 +66,10 @@ export class LiveTable<Row> {
     const table = h("table", {}, caption, h("thead", {}, h("tr", {}, this.headings)), this.body);
     this.element = h("div", { class: "table" }, table, this.nothing);
     this.body.addEventListener("pointerenter", () => (this.isHeld = true));
-    this.body.addEventListener("pointerleave", () => (this.isHeld = false));
+    this.body.addEventListener("pointerleave", () => {
+      this.isHeld = false;
+      this.fill(true);
+    });
   }
 
   set(rows: Row[]): void {
@@ -117,13 +121,15 @@ export class LiveTable<Row> {
       this.shown.get(name)!.element.remove();
       this.shown.delete(name);
     }
-    if (!this.isHeld || isOrdered) {
+    const isHeld = this.isHeld && !isOrdered;
+    if (!isHeld) {
       elements.forEach((element, place) => {
         if (this.body.children[place] !== element) this.body.insertBefore(element, this.body.children[place] ?? null);
       });
     } else {
       elements.filter((element) => !element.isConnected).forEach((element) => this.body.append(element));
     }
+    this.element.classList.toggle("held", isHeld && elements.some((element, place) => this.body.children[place] !== element));
     this.nothing.hidden = rows.length > 0;
   }
 

@@ -130,8 +130,8 @@ function show(state: State, size: number, story: Story | undefined): void {
 
   const { tab, hasView } = takeAddress(state, location.hash);
   if (!hasView) {
-    const { begin, end } = state.prepared.frames;
-    if (state.toldFrame >= 0) state.view.around(begin[state.toldFrame]!, end[state.toldFrame]!);
+    const first = state.firstView();
+    if (first) state.view.around(...first);
   }
   state.changed("view");
   // What the address selects opens its own panel first.

@@ -2,6 +2,8 @@
 //
 // Everything that changes goes through here and is told to all who show it.
 
+import { isLong } from "../elements/frames.ts";
+import { TRIGGER_KINDS } from "./format/capture.ts";
 import { worldAt } from "./prepare/range_sums.ts";
 import type { Prepared } from "./prepare/prepare.ts";
 import { upperBound } from "./prepare/search.ts";
@@ -97,6 +99,18 @@ export class State {
     this.changed("view", "tracks", ...(selection ? (["selection"] as const) : []));
   }
 
+  /** What is shown at first: the frame that the capture was saved for, and of what took too long all that there is. */
+  firstView(): [number, number] | undefined {
+    const { frames, about } = this.prepared;
+    const { kind, atNs, measured } = about.trigger;
+    const isTime = TRIGGER_KINDS.some(([name, unit]) => name === kind && unit === "ns");
+    const stretches: [number, number][] = [];
+    if (this.toldFrame >= 0) stretches.push([frames.begin[this.toldFrame]!, frames.end[this.toldFrame]!]);
+    if (isTime && measured > 0) stretches.push([Math.max(0, atNs - measured), Math.min(atNs, about.endNs)]);
+    if (stretches.length === 0) return undefined;
+    return [Math.min(...stretches.map(([begin]) => begin)), Math.max(...stretches.map(([, end]) => end))];
+  }
+
   goToFrame(frame: number): void {
     const { begin, end } = this.prepared.frames;
     this.goTo(begin[frame]!, end[frame]!, { kind: "frame", place: frame });
@@ -138,7 +152,7 @@ export class State {
 
   isBad(frame: number): boolean {
     const { begin, end, budget } = this.prepared.frames;
-    return budget[frame]! > 0 && end[frame]! - begin[frame]! > budget[frame]!;
+    return isLong(end[frame]! - begin[frame]!, budget[frame]!);
   }
 }
 

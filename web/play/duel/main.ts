@@ -118,11 +118,17 @@ void play(schema, {
   },
 });
 
+/** A match begins when its seats are taken, or those who wait have waited for long and are two at least. */
+function waitingText(ahead: number): string {
+  if (ahead === 0) return "in the lobby, first in line: a match begins when others have come";
+  return `in the lobby, ${ahead} ahead in line: a match begins when its seats are taken, or after a while without`;
+}
+
 function hear({ client, nowMs }: Frame<Game>): void {
   for (const message of client.takeMessages()) {
     if (message.name === "duel.kit") kit = message.value;
     if (message.name === "duel.blinded") blindUntilMs = nowMs + message.value.for_ms;
-    if (message.name === "duel.waiting") waiting = `in the lobby: ${message.value.ahead} are ahead of you`;
+    if (message.name === "duel.waiting") waiting = waitingText(message.value.ahead);
   }
   for (const event of client.takeEvents()) {
     if (event.name === "combat.shot") {
