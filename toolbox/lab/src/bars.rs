@@ -113,6 +113,10 @@ impl LoadReport {
         if let Some(parked) = self.of_server("worlds_parked") {
             bars.push(Bar::new("worlds_parked", parked, Exactly, 0.0));
         }
+        // Players would miss it in the next run.
+        if let Some(is_missing) = self.more.get("saves_missing").and_then(serde_json::Value::as_bool) {
+            bars.push(Bar::new("saves_missing", f64::from(u8::from(is_missing)), Exactly, 0.0));
+        }
         let is_whole = self.not_filled.is_none() && self.ended_early.is_none() && !self.interrupted;
         self.passed = is_whole && bars.iter().all(|bar| bar.passed);
         self.bars = bars;
@@ -203,6 +207,8 @@ mod tests {
         check(|report| drop(report.bots.insert("counters".to_owned(), violated)), &["bots.counters.violations"]);
         check(|report| drop(report.bots.remove("counters")), &[]);
         check(|report| drop(report.more.insert("worlds_parked".to_owned(), 1.into())), &["worlds_parked"]);
+        check(|report| drop(report.more.insert("saves_missing".to_owned(), false.into())), &[]);
+        check(|report| drop(report.more.insert("saves_missing".to_owned(), true.into())), &["saves_missing"]);
     }
 
     /// Promise: 50 ms are a tick at 20 Hz; at 128 Hz, where they are six, less is allowed, and a slow kind beside a fast one

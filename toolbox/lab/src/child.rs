@@ -7,7 +7,7 @@
 //!                        {"report":{...}}                              once, the last line
 //! lab -> child, stdin    measure begin                                 the steady window opens
 //!                        measure end                                   and closes
-//!                        (end of file)                                 stop, report, exit
+//!                        (end of file)                                 stop, report, exit; a server's status is 0 if all is well
 //! ```
 //!
 //! End of file is the order to stop because it also arrives when the lab itself dies, however it dies: no server is

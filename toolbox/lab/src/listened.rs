@@ -17,6 +17,8 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) const STOP_WITHIN: Duration = Duration::from_secs(30);
 /// How often the children are listened to and the stop flag is read.
 pub(crate) const LISTEN_EVERY: Duration = Duration::from_millis(50);
+/// The kernel takes milliseconds to tell how a process ended that has closed its output; more on a host that is busy.
+const EXIT_WITHIN: Duration = Duration::from_secs(5);
 
 /// A child and what of its words is kept.
 pub(crate) struct Listened {
@@ -29,6 +31,14 @@ pub(crate) struct Listened {
     /// The bots' last word on how many of them play, and what keeps the others.
     pub last_status: Option<Value>,
     pub report: Option<Value>,
+}
+
+/// How a child ended that was told to stop.
+pub(crate) struct Ending {
+    /// What it reported, however it ended after that.
+    pub report: Option<Map<String, Value>>,
+    /// What was wrong with its end: no report, a status that says that it failed, or no end in time.
+    pub fault: Option<LoadError>,
 }
 
 impl Listened {
@@ -76,25 +86,42 @@ impl Listened {
         Err(LoadError::NotReady { words: self.words() })
     }
 
-    /// Orders the stop and waits for the report.
-    pub fn finish(&mut self) -> Result<Map<String, Value>, LoadError> {
-        let name = self.child.name();
+    /// Orders the stop and waits for the report and for the end.
+    pub fn finish(&mut self) -> Ending {
         let deadline = Instant::now() + STOP_WITHIN;
         self.child.stop();
-        loop {
+        let has_ended = loop {
             match self.child.hear(deadline) {
                 Some(Said::Ready(_)) => {}
                 Some(Said::Status(status)) => self.note(&status),
                 Some(Said::Report(report)) => self.report = Some(report),
-                Some(Said::Ended) => break,
-                None => return Err(LoadError::NoReport { name }),
+                Some(Said::Ended) => break true,
+                None => break false,
             }
+        };
+        let name = self.child.name();
+        match (self.report.take(), has_ended) {
+            (Some(Value::Object(report)), true) => Ending { report: Some(report), fault: self.failed_after_report() },
+            (Some(Value::Object(report)), false) => {
+                Ending { report: Some(report), fault: Some(LoadError::StillRuns { name }) }
+            }
+            (Some(other), _) => {
+                let cause = format!("not an object: {other}");
+                Ending { report: None, fault: Some(LoadError::BadReport { name, cause }) }
+            }
+            (None, true) => Ending { report: None, fault: Some(self.ended_early()) },
+            (None, false) => Ending { report: None, fault: Some(LoadError::NoReport { name }) },
         }
-        match self.report.take() {
-            Some(Value::Object(report)) => Ok(report),
-            Some(other) => Err(LoadError::BadReport { name, cause: format!("not an object: {other}") }),
-            None => Err(self.ended_early()),
+    }
+
+    /// A server reports first and fails afterwards: over saves that are missing, or by a death on its way out. Bots that
+    /// failed say why in their report, and their status says no more.
+    fn failed_after_report(&mut self) -> Option<LoadError> {
+        if self.child.name() != "serve" {
+            return None;
         }
+        let status = self.child.exit_status(Instant::now() + EXIT_WITHIN);
+        if status.is_some_and(|status| status.success()) { None } else { Some(self.ended_early()) }
     }
 
     pub fn cpu_time(&self) -> Nanos {

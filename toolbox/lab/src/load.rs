@@ -10,7 +10,7 @@
 //! open with the first bot.
 //!
 //! However a run ends, it reports. One that cannot be filled has no window, fails, and says who is missing and why; one
-//! whose server or bots end before their time fails, says how they ended, and has the figures that are there until then.
+//! whose server or bots end before their time, or badly, fails, says how they ended, and has the figures that there are.
 //! Without a report is only what never began: a server that does not get ready, bots that cannot be started.
 //!
 //! Both processes get one private key, made here, through their environment: a command line can be read by
@@ -25,7 +25,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use throng_crash::deaths;
 use throng_platform::signals::StopFlag;
 use throng_platform::time::Nanos;
@@ -33,7 +33,7 @@ use throng_platform::{process, random};
 
 use crate::child::Child;
 use crate::left_behind::{captures_since, wait_for_crash_report};
-use crate::listened::{LISTEN_EVERY, Listened, READY_WITHIN, STOP_WITHIN};
+use crate::listened::{Ending, LISTEN_EVERY, Listened, READY_WITHIN, STOP_WITHIN};
 use crate::load_report::{EndedEarly, FromOutside, LoadReport, NotFilled};
 use crate::seconds::Second;
 use crate::settling::Settling;
@@ -144,6 +144,8 @@ pub enum LoadError {
     NotReady { words: String },
     #[error("`{name}` did not report within {} s of the order to stop and was killed", STOP_WITHIN.as_secs())]
     NoReport { name: &'static str },
+    #[error("`{name}` reported, still ran {} s after the order to stop, and was killed", STOP_WITHIN.as_secs())]
+    StillRuns { name: &'static str },
     #[error("`{name}` reported what cannot be read: {cause}; is it of the same build?")]
     BadReport { name: &'static str, cause: String },
     #[error("stopped before all bots were playing: there is nothing to report")]
@@ -349,27 +351,29 @@ impl Course<'_> {
         };
         self.during = "stopping";
         let last_status = self.bots.last_status.clone();
-        let bots_report = match (self.bots.finish(), last_status) {
-            (Ok(report), _) => report,
-            // Bots of which none got in have no report, nor have those that died; their last status has the same
-            // figures.
-            (Err(error), Some(Value::Object(status))) => {
-                if not_filled.is_none() && ended_early.is_none() {
-                    ended_early = Some(self.early_end(error)?);
-                }
-                status
+        let Ending { report, fault } = self.bots.finish();
+        // Bots of which none got in have no report, nor have those that died; their last status has the same figures.
+        let bots_report = report.or_else(|| last_status.as_ref().and_then(Value::as_object).cloned());
+        if let Some(fault) = fault
+            && ended_early.is_none()
+        {
+            if bots_report.is_none() {
+                return Err(fault);
             }
-            (Err(_), _) if ended_early.is_some() => Map::new(),
-            (Err(error), _) => return Err(error),
-        };
-        let server_report = match self.server.finish() {
-            Ok(report) => Some(report),
-            Err(error) => {
-                let early_end = self.early_end(error)?;
-                ended_early.get_or_insert(early_end);
-                None
+            if not_filled.is_none() {
+                ended_early = Some(self.early_end(fault)?);
             }
-        };
+        }
+        let Ending { report: server_report, fault } = self.server.finish();
+        let is_told = ended_early.as_ref().is_some_and(|ended| ended.process == "serve");
+        if let Some(fault) = fault
+            && !is_told
+        {
+            // Bots end, too, when their server no longer answers: the server's end takes the place of theirs.
+            let of_server = self.early_end(fault)?;
+            let of_bots = ended_early.map(|ended| ended.to_string());
+            ended_early = Some(EndedEarly { other: of_bots, ..of_server });
+        }
 
         let Self { plan, stop, server, settling, window, .. } = self;
         let is_measured = window.is_some();
@@ -384,7 +388,7 @@ impl Course<'_> {
         let range = begin..end.unwrap_or(server.seconds.len());
         let of_window = if is_measured { &server.seconds[range.clone()] } else { &server.seconds[..] };
         let server_report = server_report.unwrap_or_else(|| Second::sum_up(of_window));
-        let mut report = LoadReport::merge(server_report, bots_report, outside)
+        let mut report = LoadReport::merge(server_report, bots_report.unwrap_or_default(), outside)
             .map_err(|cause| LoadError::BadReport { name: "serve", cause: cause.to_string() })?;
         if report.game.is_empty() {
             report.game.clone_from(&plan.game);
@@ -412,13 +416,12 @@ impl Course<'_> {
     /// What there is to say of a process that ended before its time. What never began to work stays an error, since it
     /// is somebody's mistake, and it is told how to mend it.
     fn early_end(&mut self, error: LoadError) -> Result<EndedEarly, LoadError> {
+        let after = format!("{} s after the order to stop", STOP_WITHIN.as_secs());
         let (name, status, words) = match error {
             LoadError::EndedEarly { name: "bots", .. } if self.bots.last_status.is_none() => return Err(error),
             LoadError::EndedEarly { name, status, words, .. } => (name, status, words),
-            LoadError::NoReport { name } => {
-                let child = if name == "serve" { &mut self.server } else { &mut self.bots };
-                (name, format!("no report {} s after the order to stop", STOP_WITHIN.as_secs()), child.words())
-            }
+            LoadError::NoReport { name } => (name, format!("no report {after}"), self.words_of(name)),
+            LoadError::StillRuns { name } => (name, format!("it reported, and still ran {after}"), self.words_of(name)),
             other => return Err(other),
         };
         let is_server = name == "serve";
@@ -435,7 +438,13 @@ impl Course<'_> {
             crash_report,
             crash_words,
             command: if is_server { self.server.command.clone() } else { self.bots.command.clone() },
+            other: None,
         })
+    }
+
+    fn words_of(&mut self, name: &str) -> String {
+        let child = if name == "serve" { &mut self.server } else { &mut self.bots };
+        child.words()
     }
 }
 

@@ -161,7 +161,7 @@ impl std::fmt::Display for NotFilled {
     }
 }
 
-/// A process of the run that ended before it was told to, or did not end when it was.
+/// A process of the run that ended before it was told to, or did not end when it was, or not well. Of both, the server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndedEarly {
@@ -180,17 +180,26 @@ pub struct EndedEarly {
     /// The report of its death, and what that says first; none if it left none.
     pub crash_report: Option<String>,
     pub crash_words: Option<String>,
+    /// Of a server: how the bots had ended before it, in a line; none if they had not.
+    pub other: Option<String>,
 }
 
 impl std::fmt::Display for EndedEarly {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { process, during, after_s, status, crash_report, crash_words, .. } = self;
-        write!(out, "`{process}` ended early ({status}) while {during}, {after_s:.0} s after the bots' start")?;
+        let Self { process, during, after_s, status, crash_report, crash_words, other, .. } = self;
+        match during.as_str() {
+            "stopping" => write!(out, "`{process}` did not end as it was told to ({status})")?,
+            during => write!(out, "`{process}` ended early ({status}) while {during}")?,
+        }
+        write!(out, ", {after_s:.0} s after the bots' start")?;
         if let Some(words) = crash_words {
             write!(out, ": {words}")?;
         }
         if let Some(path) = crash_report {
             write!(out, "; the report of its death is {path}")?;
+        }
+        if let Some(other) = other {
+            write!(out, "; before that {other}")?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ pub enum DayVerdict {
     Passed,
     /// Some did not, or the run could not be made.
     Failed,
-    /// The server ended before its time.
+    /// The server ended before its time, or badly when it was told to.
     Died,
     /// The day was stopped before it began.
     #[default]

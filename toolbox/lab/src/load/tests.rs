@@ -208,13 +208,52 @@ fn a_server_that_dies_while_measured_is_reported_with_what_it_had_said() {
 #[test]
 fn bots_that_die_while_measured_leave_the_servers_report() {
     let bots = BOTS.replace("while read order; do :; done", "read order; echo 'no more room' >&2; exit 101");
-    let mut stand_in = StandIn::new("bots-die", SERVER, &bots);
+    let mut stand_in = StandIn::new("bots-die", &server_without_end_of_window(), &bots);
     stand_in.plan.seconds = 60;
     let run = stand_in.run().unwrap();
     let ended = run.report.ended_early.expect("they ended");
     assert_eq!((ended.process.as_str(), ended.status.as_str()), ("bots", "exit status: 101"));
     assert!(ended.words.contains("no more room"));
-    assert_eq!((run.report.passed, run.report.players_connected), (false, 4));
+    assert_eq!((run.report.passed, run.report.players_connected, run.report.ticks), (false, 4, 140));
+}
+
+/// A good server whose window nobody closes, since the bots are gone.
+fn server_without_end_of_window() -> String {
+    let closes = r#"read order; test "$order" = "measure end" || exit 3"#;
+    assert!(SERVER.contains(closes));
+    SERVER.replace(closes, "")
+}
+
+/// Promise: a server that takes its bots with it is what is told, not they.
+#[test]
+fn a_server_that_ends_badly_after_its_bots_takes_their_place() {
+    let bots = BOTS.replace("while read order; do :; done", "read order; echo 'nobody answers' >&2; exit 1");
+    let server = server_without_end_of_window();
+    let server = server.replace("read order && exit 3", "read order; echo 'stuck' >&2; kill -9 $$");
+    let mut stand_in = StandIn::new("both-end", &server, &bots);
+    stand_in.plan.seconds = 60;
+    let run = stand_in.run().unwrap();
+    let ended = run.report.ended_early.expect("both ended");
+    assert_eq!((ended.process.as_str(), ended.during.as_str()), ("serve", "stopping"));
+    assert!(ended.status.contains("signal: 9") && ended.words.contains("stuck"), "{ended:?}");
+    let words = ended.to_string();
+    assert!(words.contains("before that `bots` ended early (exit status: 1) while measuring"), "{words}");
+}
+
+/// Promise: a report is not the end: a server that fails after it has not passed, and its figures are there.
+#[test]
+fn a_server_that_fails_after_its_report_has_not_passed() {
+    let server = format!("{SERVER}\n    echo 'not everything could be saved' >&2; exit 2\n");
+    let run = StandIn::new("fails-last", &server, BOTS).run().unwrap();
+    let report = run.report;
+    assert!(report.bars.iter().all(|bar| bar.passed), "{:?}", report.bars);
+    assert_eq!((report.passed, report.ticks, run.window), (false, 140, 1..2));
+    let ended = report.ended_early.expect("its status says so");
+    assert_eq!(
+        (ended.process.as_str(), ended.during.as_str(), ended.status.as_str()),
+        ("serve", "stopping", "exit status: 2")
+    );
+    assert!(ended.words.contains("could be saved") && ended.other.is_none(), "{ended:?}");
 }
 
 /// What a run says while its players leave home, until second 53: a second of it every 60 ms.
