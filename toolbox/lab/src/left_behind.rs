@@ -12,18 +12,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Written last into a death's folder: where it is, the rest is whole.
 const CRASH_TEXT: &str = "report.txt";
 
-/// Captures in `folder` that were written after `since`, by name: in a folder for each trigger, or in one for each cause
-/// inside.
+/// Captures in `folder` that were written after `since`, the earliest first: in a folder for each trigger, or in one for each
+/// cause inside.
 pub(crate) fn captures_since(folder: &Path, since: SystemTime) -> Vec<String> {
-    let mut found: Vec<String> = entries(folder)
+    let mut found: Vec<(SystemTime, PathBuf)> = entries(folder)
         .into_iter()
         .flat_map(|trigger| entries(&trigger))
         .flat_map(|inside| if inside.is_dir() { entries(&inside) } else { vec![inside] })
-        .filter(|path| path.is_file() && path.metadata().and_then(|it| it.modified()).is_ok_and(|at| at >= since))
-        .map(|path| path.display().to_string())
+        .filter_map(|path| {
+            let about = path.metadata().ok().filter(|about| about.is_file())?;
+            Some((about.modified().ok().filter(|at| *at >= since)?, path))
+        })
         .collect();
     found.sort();
-    found
+    found.into_iter().map(|(_, path)| path.display().to_string()).collect()
 }
 
 /// The report of this process's death: its file, and the first line of it. Waits for it, since the monitor that writes
@@ -77,7 +79,13 @@ mod tests {
         write(captures.join("frame/1.capture"), "");
         write(crashes.join("crash-17-4711/report.txt"), "SIGABRT: the program ended itself\nand more");
         write(captures.join("scope/ai@hub/2.capture"), "");
-        let both = ["frame/1.capture", "scope/ai@hub/2.capture"].map(|file| captures.join(file).display().to_string());
+        // By when they were written, whatever they are called.
+        let files = ["scope/ai@hub/2.capture", "frame/1.capture"].map(|file| captures.join(file));
+        for (file, s_ago) in files.iter().zip([30, 20]) {
+            let file = std::fs::File::options().write(true).open(file).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(s_ago)).unwrap();
+        }
+        let both = files.map(|file| file.display().to_string());
         assert_eq!(captures_since(&captures, SystemTime::now() - Duration::from_secs(60)), both);
         assert_eq!(captures_since(&captures, SystemTime::now() + Duration::from_secs(60)), [""; 0]);
         assert_eq!(captures_since(&folder.join("none"), SystemTime::UNIX_EPOCH), [""; 0]);

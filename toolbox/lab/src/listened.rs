@@ -1,6 +1,6 @@
 //! A child of a run, with what of its words is kept: readiness, statuses, the report, and how it ended.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 use throng_platform::process;
@@ -56,7 +56,9 @@ impl Listened {
     }
 
     fn note(&mut self, status: &Value) {
-        self.seconds.extend(Second::from_status(status));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let heard_unix_s = now.map(|since| since.as_secs_f64());
+        self.seconds.extend(Second::from_status(status).map(|second| Second { heard_unix_s, ..second }));
         if status.get("players_connected").is_some() {
             self.last_status = Some(status.clone());
         }

@@ -281,7 +281,7 @@ pub struct LoadReport {
     pub interrupted: bool,
     /// The server's deaths that are reported in the run's folder, earlier runs' among them, grouped by what they died of.
     pub deaths: Vec<DeathGroup>,
-    /// The captures that were saved in this run.
+    /// The captures that were saved in this run, the earliest first.
     pub capture_files: Vec<String>,
     /// All that the bots reported.
     pub bots: Map<String, Value>,

@@ -33,6 +33,9 @@ pub struct Second {
     pub rss_mb: f64,
     /// What should be saved was in memory alone.
     pub saves_are_away: bool,
+    /// When it was heard of, some tenths after its end (s since 1970); none of one that was read from a report.
+    #[serde(skip)]
+    pub heard_unix_s: Option<f64>,
 }
 
 impl Second {

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{DayFolder, relative, run_name};
 use super::host_findings::{self, HostFinding};
-use super::linked_captures::{Captures, LinkedCapture};
+use super::linked_captures::{Captures, LinkedCapture, WantedFrame};
 use crate::bars::Bar;
 use crate::history::OwnHistory;
 use crate::left_behind::recording_in;
 use crate::load::LoadRun;
 use crate::load_report::EndedEarly;
+use crate::seconds::Second;
 
 /// The capture that a crash report lies beside.
 const CRASH_CAPTURE: &str = "last.capture";
@@ -73,7 +74,7 @@ pub struct WorstFrame {
     pub budget_ms: f64,
     /// In which second of the server's life.
     pub second: u64,
-    /// None if nothing was saved in that run.
+    /// None if nothing of the window was saved.
     pub capture: Option<LinkedCapture>,
 }
 
@@ -151,11 +152,17 @@ fn worst_frame(run: &LoadRun, captures: &Captures) -> Option<WorstFrame> {
     let of_window = run.seconds.get(run.window.clone()).filter(|seconds| !seconds.is_empty());
     let seconds = of_window.unwrap_or(&run.seconds);
     let worst = seconds.iter().max_by(|one, other| one.frame_ms_max.total_cmp(&other.frame_ms_max))?;
+    let begin_unix_s = |second: &Second| second.heard_unix_s.map(|heard| heard - 1.0);
+    let wanted = WantedFrame {
+        ms: worst.frame_ms_max,
+        second_end_unix_s: worst.heard_unix_s,
+        since_unix_s: of_window.and_then(|seconds| begin_unix_s(seconds.first()?)),
+    };
     Some(WorstFrame {
         ms: worst.frame_ms_max,
         budget_ms: worst.frame_budget_ms,
         second: worst.second,
-        capture: captures.of_frame(worst.frame_ms_max),
+        capture: captures.of_frame(&wanted),
     })
 }
 

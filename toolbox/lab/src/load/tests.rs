@@ -95,6 +95,7 @@ fn a_run_is_measured_while_steady_and_both_reports_are_merged() {
         "bots --behaviour still --connect 127.0.0.1:40123 --players 4 --low-priority --status-json"
     );
     assert_eq!(run.seconds.len(), 2);
+    assert!(run.seconds.iter().all(|second| second.heard_unix_s.is_some()), "{:?}", run.seconds);
     assert_eq!(run.window, 1..2);
     assert!(!run.report.interrupted);
     assert_eq!(seen.first(), Some(&Progress::StartingServer));
