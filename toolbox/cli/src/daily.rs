@@ -7,20 +7,20 @@
 
 use std::{
     error::Error,
-    io::ErrorKind,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use throng_lab::{
     daily::{DayFolder, DayReport, DayRun, DayVerdict, RECORDINGS, write_index},
-    history,
+    history::{self, OwnHistory},
+    load::LoadRun,
 };
 use throng_platform::signals;
 
 use crate::{
     executable::Executable,
-    load::{LoadArguments, NO_HISTORY, measure, tell_run},
+    load::{LoadArguments, NO_HISTORY, keep_in_history, measure, remove_folder, tell_run},
     outcome::{CommandResult, Verdict},
     output::{remark, say},
     played::Played,
@@ -51,9 +51,14 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
             Err(_) if report.interrupted => DayRun::to_come(game, scenario),
             Err(error) => {
                 remark(format_args!("FAIL {error}"));
-                DayRun::without_report(game, scenario, error.to_string())
+                DayRun::without_report(game, scenario, error.to_string(), &day, executable.name)
             }
         };
+        if row.death.is_none() {
+            // A gigabyte that leads to nothing.
+            let removed = remove_folder(&day.of_run(game, scenario).join(RECORDINGS), "the recording");
+            removed.unwrap_or_else(remark);
+        }
         report.put(row, now_unix_s());
         report.write(&day)?;
         if report.interrupted {
@@ -85,28 +90,24 @@ fn one_run(
     let recordings = folder.join(RECORDINGS);
     let (run, html) = measure(arguments, played, &folder, Some(&recordings))?;
     tell_run(&run, &html, executable);
-    let has_history = arguments.history != Path::new(NO_HISTORY);
-    let history = if has_history { history::of_run(&run, &arguments.history) } else { Ok(None) };
-    // A run that was measured is no worse for a history that cannot be read.
-    let history = history.unwrap_or_else(|error| {
-        remark(error);
+    // A run that was measured is no worse for a history that cannot be written or read.
+    let history = own_history(arguments, &run).unwrap_or_else(|error| {
+        remark(format_args!(
+            "note {}, {}: not held against its own history: {error}",
+            run.report.game, run.report.scenario
+        ));
         None
     });
-    let row = DayRun::of(&run, day, history, executable.name);
-    if row.death.is_none() {
-        // A gigabyte that leads to nothing.
-        drop_folder(&recordings)?;
-    }
-    Ok(row)
+    Ok(DayRun::of(&run, day, history, executable.name))
 }
 
-fn drop_folder(folder: &Path) -> Result<(), String> {
-    match std::fs::remove_dir_all(folder) {
-        Err(cause) if cause.kind() != ErrorKind::NotFound => {
-            Err(format!("{}: the recording cannot be removed: {cause}", folder.display()))
-        }
-        _ => Ok(()),
+/// Keeps a run, and asks what its history says of it: where it cannot be kept, the latest there is another run.
+fn own_history(arguments: &LoadArguments, run: &LoadRun) -> Result<Option<OwnHistory>, Box<dyn Error>> {
+    if arguments.history == Path::new(NO_HISTORY) {
+        return Ok(None);
     }
+    keep_in_history(arguments, run)?;
+    Ok(history::of_run(run, &arguments.history)?)
 }
 
 /// The day in some lines, for a person.

@@ -14,6 +14,7 @@ use throng_game::{Arguments, GameOption};
 use throng_history::Machine;
 use throng_lab::{
     against::EarlierReport,
+    daily::CRASHES,
     history,
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
     report,
@@ -132,16 +133,22 @@ impl SavesWord {
             SavesWhere::Report => {
                 let folder = report.join("saves");
                 // What an earlier run left would make this one another.
-                match std::fs::remove_dir_all(&folder) {
-                    Err(cause) if cause.kind() != ErrorKind::NotFound => {
-                        return Err(format!("{}: an earlier run's saves cannot be removed: {cause}", folder.display()));
-                    }
-                    _ => folder.display().to_string(),
-                }
+                remove_folder(&folder, "an earlier run's saves")?;
+                folder.display().to_string()
             }
         };
         plan.serve_arguments.extend(["--saves".to_owned(), folder]);
         Ok(())
+    }
+}
+
+/// Removes a folder, if there is one; what is in it is told where it cannot be.
+pub fn remove_folder(folder: &Path, what: &str) -> Result<(), String> {
+    match std::fs::remove_dir_all(folder) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+            Err(format!("{}: {what} cannot be removed: {cause}", folder.display()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -151,15 +158,29 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     let earlier = earlier.transpose()?;
     let folder = arguments.report.clone().unwrap_or_else(|| REPORT.into());
     let (run, html) = measure(&arguments, played, &folder, None)?;
+    let kept = keep_in_history(&arguments, &run);
     if let Some(earlier) = earlier {
         tell_against(&run, &earlier)?;
     }
     uploads::push_report(arguments.config.as_deref(), &folder);
-    tell(&run, &html, arguments.json, executable)
+    let verdict = tell(&run, &html, arguments.json, executable)?;
+    // Last, since a run is worth its figures wherever it cannot be kept.
+    kept?;
+    Ok(verdict)
 }
 
-/// One run, with its report in this folder, and kept in the history. Returns its page, too. `recordings`: where the server
-/// records what enters its worlds.
+/// Appends a run to the history, unless the command line says that it is kept nowhere.
+pub fn keep_in_history(arguments: &LoadArguments, run: &LoadRun) -> Result<(), Box<dyn std::error::Error>> {
+    if arguments.history != Path::new(NO_HISTORY)
+        && let Some(path) = history::keep(run, &arguments.history)?
+    {
+        remark(format_args!("kept in {}", path.display()));
+    }
+    Ok(())
+}
+
+/// One run, with its report in this folder. Returns its page, too. `recordings`: where the server records what enters its
+/// worlds.
 pub fn measure(
     arguments: &LoadArguments,
     played: &Played<'_>,
@@ -201,11 +222,6 @@ pub fn measure(
     keep(&mut plan, folder, arguments.captures.clone(), arguments.crashes.clone());
     let mut run = run_plan(&plan)?;
     let html = report::write(&mut run, folder)?.html;
-    if arguments.history != Path::new(NO_HISTORY)
-        && let Some(path) = history::keep(&run, &arguments.history)?
-    {
-        remark(format_args!("kept in {}", path.display()));
-    }
     Ok((run, html))
 }
 
@@ -263,7 +279,7 @@ pub fn plan(played: &Played<'_>, seconds: u32, settle_s_max: u32) -> Result<Load
 /// Has the server keep captures and crash reports: in the report's folder, unless others are named.
 pub fn keep(plan: &mut LoadPlan, report: &Path, captures: Option<PathBuf>, crashes: Option<PathBuf>) {
     let captures = captures.unwrap_or_else(|| report.join("captures"));
-    let crashes = crashes.unwrap_or_else(|| report.join("crashes"));
+    let crashes = crashes.unwrap_or_else(|| report.join(CRASHES));
     let named = |folder: &Path| folder.display().to_string();
     plan.serve_arguments.extend(["--captures".into(), named(&captures), "--crashes".into(), named(&crashes)]);
     (plan.captures, plan.crashes) = (Some(captures), Some(crashes));

@@ -35,4 +35,4 @@ pub use index::{IndexError, write as write_index};
 pub use linked_captures::LinkedCapture;
 pub use row::{DayDeath, DayRun, DayVerdict, WorstFrame};
 
-pub use crate::left_behind::RECORDINGS;
+pub use crate::left_behind::{CRASHES, RECORDINGS};

@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use throng_crash::deaths;
+
 /// A crash report is there within 3 s of a death (reliability R40); as much again for a machine that is busy.
 const CRASH_REPORT_WITHIN: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -48,7 +50,17 @@ pub(crate) fn wait_for_crash_report(folder: &Path, pid: u32) -> Option<(PathBuf,
     }
 }
 
-/// The folder in a run's in which its server records what enters its worlds.
+/// The newest report of a death in a folder of one run: its file, the first line of it, and what equal deaths have in common.
+pub(crate) fn death_in(folder: &Path) -> Option<(PathBuf, String, String)> {
+    // No death, no folder.
+    let group = deaths::in_folder(folder).ok()?.groups.into_iter().max_by_key(|group| group.last_unix_s)?;
+    let path = group.newest.join(CRASH_TEXT);
+    let words = std::fs::read_to_string(&path).ok()?;
+    Some((path, words.lines().next().unwrap_or_default().to_owned(), group.signature))
+}
+
+/// The folders in a run's in which its server leaves reports of its death, and records what enters its worlds.
+pub const CRASHES: &str = "crashes";
 pub const RECORDINGS: &str = "recordings";
 /// What a segment of a recording ends in.
 const SEGMENT: &str = "throngrec";

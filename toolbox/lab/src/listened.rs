@@ -1,5 +1,6 @@
 //! A child of a run, with what of its words is kept: readiness, statuses, the report, and how it ended.
 
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
@@ -124,6 +125,11 @@ impl Listened {
         }
         let status = self.child.exit_status(Instant::now() + EXIT_WITHIN);
         if status.is_some_and(|status| status.success()) { None } else { Some(self.ended_early()) }
+    }
+
+    /// Whether a signal was its end: then there may be a report of its death.
+    pub fn died(&mut self) -> bool {
+        self.child.exit_status(Instant::now()).is_some_and(|status| status.signal().is_some())
     }
 
     pub fn cpu_time(&self) -> Nanos {

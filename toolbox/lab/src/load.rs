@@ -167,7 +167,14 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
     progress(Progress::StartingServer);
     let started_at = SystemTime::now();
     let mut server = start("serve", [&plan.serve_arguments[..], &status_json()].concat())?;
-    let address = server.wait_ready(stop)?;
+    let ready = server.wait_ready(stop);
+    if let (Err(LoadError::EndedEarly { .. }), Some(folder)) = (&ready, plan.crashes.as_deref())
+        && server.died()
+    {
+        // Here there is no run for it to be told in; who looks into the folder then finds all of it.
+        let _ = wait_for_crash_report(folder, server.child.pid());
+    }
+    let address = ready?;
     let told = |key: &str| server.ready.get(key).and_then(Value::as_str).map(str::to_owned);
     progress(Progress::ServerReady { admin_address: told("admin_address"), play_url: told("play_url") });
     // Bots are players from elsewhere: a worker of the server that wakes must not wait until one's turn is over.

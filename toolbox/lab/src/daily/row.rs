@@ -9,7 +9,7 @@ use super::host_findings::{self, HostFinding};
 use super::linked_captures::{Captures, LinkedCapture, WantedFrame};
 use crate::bars::Bar;
 use crate::history::OwnHistory;
-use crate::left_behind::recording_in;
+use crate::left_behind::{CRASHES, death_in, recording_in};
 use crate::load::LoadRun;
 use crate::load_report::EndedEarly;
 use crate::seconds::Second;
@@ -103,9 +103,13 @@ impl DayRun {
         Self { game: game.to_owned(), scenario: scenario.to_owned(), folder, ..Self::default() }
     }
 
-    /// One of which there is no report.
-    pub fn without_report(game: &str, scenario: &str, why: String) -> Self {
-        Self { verdict: DayVerdict::Failed, why: Some(why), ..Self::to_come(game, scenario) }
+    /// One of which there is no report. A death that its server left the report of is linked all the same; `executable` is
+    /// what replays are started with.
+    pub fn without_report(game: &str, scenario: &str, why: String, day: &DayFolder, executable: &str) -> Self {
+        let to_come = Self::to_come(game, scenario);
+        let death = DayDeath::left_in(&day.path().join(&to_come.folder), day, executable);
+        let verdict = if death.is_some() { DayVerdict::Died } else { DayVerdict::Failed };
+        Self { verdict, why: Some(why), death, ..to_come }
     }
 
     /// One that is over; `executable` is what replays are started with. Reads its captures.
@@ -167,6 +171,18 @@ fn worst_frame(run: &LoadRun, captures: &Captures) -> Option<WorstFrame> {
 }
 
 impl DayDeath {
+    /// Of a run that has no report. Its folder is the day's, so a death in it is its server's.
+    fn left_in(folder: &Path, day: &DayFolder, executable: &str) -> Option<Self> {
+        let (report, words, signature) = death_in(&folder.join(CRASHES))?;
+        let ended = EndedEarly {
+            during: "a run without a report".to_owned(),
+            crash_report: Some(report.display().to_string()),
+            crash_words: Some(words),
+            ..EndedEarly::default()
+        };
+        Some(Self::of(&ended, Some(signature), day, folder, executable))
+    }
+
     fn of(ended: &EndedEarly, signature: Option<String>, day: &DayFolder, folder: &Path, executable: &str) -> Self {
         let report = ended.crash_report.as_deref().map(Path::new);
         let capture = report.map(|report| report.with_file_name(CRASH_CAPTURE)).filter(|capture| capture.is_file());

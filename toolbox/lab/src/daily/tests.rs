@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use throng_crash::CrashReport;
 
 use super::*;
 use crate::bars::{Bar, Requirement};
@@ -131,12 +132,34 @@ fn a_day_has_passed_when_all_its_runs_have() {
     let mut report = DayReport::begin(&day, NOW, "1.2.3", "abc", to_come.to_vec());
     let passed = |scenario| DayRun { verdict: DayVerdict::Passed, ..DayRun::to_come("duel", scenario) };
     report.put(passed("usual"), NOW);
-    report.put(DayRun::without_report("duel", "no-buy", "the server did not start".to_owned()), NOW);
+    let why = "the server did not start".to_owned();
+    report.put(DayRun::without_report("duel", "no-buy", why, &day, "throng"), NOW);
     assert!(!report.passed);
+    assert_eq!((report.runs[1].verdict, &report.runs[1].death), (DayVerdict::Failed, &None));
     report.put(passed("no-buy"), NOW);
     assert!(report.passed && report.runs.len() == 2);
     report.interrupt(NOW);
     assert!(!report.passed);
+}
+
+/// Promise: a server that dies before it is ready, of which a run says nothing, leads to its report all the same.
+#[test]
+fn a_death_that_no_run_tells_of_is_linked() {
+    let root = Root::new("untold");
+    let day = DayFolder::make(&root.0, NOW).unwrap();
+    let place = "2026-11-26/duel-usual";
+    let told = "SIGSEGV: on its way up";
+    let death = CrashReport { signature: "SIGSEGV in load_level".to_owned(), ..CrashReport::default() };
+    let json = serde_json::to_string(&death).unwrap();
+    root.write(&format!("{place}/crashes/crash-17-4711/report.json"), &json);
+    root.write(&format!("{place}/crashes/crash-17-4711/report.txt"), &format!("{told}\nand more"));
+    root.write(&format!("{place}/recordings/recording-000000000001-000001.throngrec"), "");
+    let run = DayRun::without_report("duel", "usual", "`serve` ended early".to_owned(), &day, "throng");
+    assert_eq!((run.verdict, run.why.as_deref()), (DayVerdict::Died, Some("`serve` ended early")));
+    let death = run.death.expect("its report is there");
+    assert_eq!((death.words.as_str(), death.signature.as_deref()), (told, Some("SIGSEGV in load_level")));
+    assert_eq!(death.crash_report.as_deref(), Some("duel-usual/crashes/crash-17-4711/report.txt"));
+    assert_eq!((death.recording.as_deref(), death.replay.is_some()), (Some("duel-usual/recordings"), true));
 }
 
 #[test]

@@ -176,6 +176,19 @@ fn a_server_that_cannot_start_is_quoted() {
     ]);
 }
 
+/// Promise: the report of such a death is whole when the run is over, for whoever links it.
+#[test]
+fn the_report_of_a_death_before_it_was_ready_is_waited_for() {
+    let server = "(sleep 0.3; mkdir -p $0.d/crash-17-$$; echo 'SIGSEGV: on its way up' > $0.d/crash-17-$$/report.txt) \
+                  > /dev/null 2>&1 &\nkill -9 $$";
+    let mut stand_in = StandIn::new("dies-first", server, BOTS);
+    let crashes = stand_in.folder.join("throng.d");
+    stand_in.plan.crashes = Some(crashes.clone());
+    stand_in.check_error(&["`serve` ended early (signal: 9"]);
+    let deaths: Vec<_> = std::fs::read_dir(&crashes).unwrap().flatten().collect();
+    assert!(deaths.len() == 1 && deaths[0].path().join("report.txt").is_file(), "{deaths:?}");
+}
+
 /// Promise: a server that dies takes no figures with it.
 #[test]
 fn a_server_that_dies_while_measured_is_reported_with_what_it_had_said() {

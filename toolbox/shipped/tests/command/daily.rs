@@ -163,6 +163,25 @@ fn a_day_has_a_run_of_every_game() {
     }
 }
 
+/// Promise: what was measured is told, also where it cannot be kept.
+#[test]
+fn a_history_that_cannot_be_written_takes_no_figures() {
+    let _alone = alone();
+    let root = folder("daily-unkept");
+    // A file is no folder.
+    let history = root.join("history");
+    fs::write(&history, "").expect("a file of ours");
+    let history = history.display().to_string();
+    let size = ["--game", "frontier", "--scenario", "usual", "--players", "4", "--npcs", "0", "--seconds", "2"];
+    let finished = finish(throng(&words(&root, &[&size[..], &["--history", &history]].concat())), WITHIN);
+    let (day, place) = check_day(&finished, &root);
+    let run = &day["runs"][0];
+    assert!(run["bars"].as_array().is_some_and(|bars| !bars.is_empty()) && run["history"].is_null(), "{run}");
+    assert!(["passed", "failed"].map(Value::from).contains(&run["verdict"]), "{run}");
+    assert!(finished.stderr.contains("not held against its own history"), "{}", finished.stderr);
+    assert!(!place.join("frontier-usual/recordings").exists(), "it led to nothing");
+}
+
 /// Promise: who stops a day gets a report of what there was.
 #[test]
 fn a_day_that_is_stopped_reports_what_there_was() {
