@@ -1,7 +1,8 @@
 //! `throng load --daily`: every scenario of every game as a load run, one after the other, in one folder for the day.
 //!
 //! The runs are those of `load`, in child processes each; what they lead to is put together by the lab (`throng_lab::daily`). The
-//! day's report is written after each run, so that a day which is killed has what there was until then.
+//! day's report is written after each run, so that a day which is killed has what there was until then. What cannot be written
+//! ends no run that is to come, and hides none that was: the day is told first.
 //!
 //! On the main thread, for as long as the runs take. A stop ends the run that is on, with its report, and all that are to come.
 
@@ -12,7 +13,7 @@ use std::{
 };
 
 use throng_lab::{
-    daily::{DayFolder, DayReport, DayRun, DayVerdict, RECORDINGS, write_index},
+    daily::{DayFolder, DayReport, DayRun, DayVerdict, INDEX, RECORDINGS, write_index},
     history::{self, OwnHistory},
     load::LoadRun,
 };
@@ -60,22 +61,34 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
             removed.unwrap_or_else(remark);
         }
         report.put(row, now_unix_s());
-        report.write(&day)?;
         if report.interrupted {
             break;
         }
+        if let Err(error) = report.write(&day) {
+            // There are runs to come, and it is written again after each.
+            remark(format_args!("note {error}"));
+        }
     }
-    let files = report.write(&day)?;
-    let (index, skipped) = write_index(&root)?;
-    for (name, why) in skipped {
-        remark(format_args!("note {} is no day: {why}", root.join(name).display()));
-    }
-    uploads::push_day(arguments.config.as_deref(), day.path(), day.name(), &index);
+    let written = report.write(&day);
     tell(&report);
-    remark(format_args!("report: {}\nall days: {}", files.html.display(), index.display()));
+    let index = write_index(&root);
+    match &index {
+        Ok((_, skipped)) => skipped.iter().for_each(|(name, why)| {
+            remark(format_args!("note {} is no day: {why}", root.join(name).display()));
+        }),
+        Err(error) => remark(format_args!("note {error}")),
+    }
+    uploads::push_day(arguments.config.as_deref(), day.path(), day.name(), &root.join(INDEX));
+    if let Ok(files) = &written {
+        remark(format_args!("report: {}", files.html.display()));
+    }
+    if let Ok((path, _)) = &index {
+        remark(format_args!("all days: {}", path.display()));
+    }
     if arguments.json {
         say(serde_json::to_string(&report)?)?;
     }
+    written?;
     Ok(if report.passed { Verdict::Fine } else { Verdict::Failed })
 }
 

@@ -182,6 +182,23 @@ fn a_history_that_cannot_be_written_takes_no_figures() {
     assert!(!place.join("frontier-usual/recordings").exists(), "it led to nothing");
 }
 
+/// Promise: a day is told, also where the index over all days cannot be written.
+#[test]
+fn an_index_that_cannot_be_written_hides_no_day() {
+    let _alone = alone();
+    let root = folder("daily-no-index");
+    fs::create_dir_all(root.join("index.html/in-the-way")).expect("a folder of ours");
+    let size = ["--game", "frontier", "--scenario", "usual", "--players", "4", "--npcs", "0", "--seconds", "2"];
+    let finished = finish(throng(&words(&root, &[&size[..], &["--history", "none"]].concat())), WITHIN);
+    let day = finished.json();
+    let passed = day["passed"].as_bool().expect("a verdict");
+    assert_eq!(finished.status.code(), Some(if passed { 0 } else { 1 }), "{}", finished.stderr);
+    for part in ["the index over all days cannot be written", "frontier, usual: ", "report: "] {
+        assert!(finished.stderr.contains(part), "{part}: {}", finished.stderr);
+    }
+    assert!(!finished.stderr.contains("all days: "), "{}", finished.stderr);
+}
+
 /// Promise: who stops a day gets a report of what there was.
 #[test]
 fn a_day_that_is_stopped_reports_what_there_was() {
