@@ -1,6 +1,6 @@
 //! Host findings: what the host did to a run, and of what it came.
 //!
-//! By what the report has already: ticks that were missed since the hypervisor had the core, the server's accounts by its own word and
+//! By what the report has already: ticks that were missed since the host took the core, the server's accounts by its own word and
 //! by others', and captures that were saved since a frame's thread had no core. What a figure is about, and what to do, stands
 //! in its definition (`throng_platform::accounts`).
 
@@ -44,7 +44,10 @@ pub(super) fn of(run: &LoadRun, captures: &Captures) -> Vec<HostFinding> {
     if run.report.ticks_missed_host > 0
         && let Some(missed) = run.missed_ticks()
     {
-        found.push(HostFinding::new(missed, "the hypervisor ran somebody else meanwhile (steal)"));
+        found.push(HostFinding::new(
+            missed,
+            "the host took the core: the hypervisor ran somebody else (steal), or the core stood still for everybody",
+        ));
     }
     if let Some(share) = account("outside.group_throttled_share").filter(|share| *share > 0.0) {
         let limit = account("outside.group_quota_cores");
@@ -133,6 +136,6 @@ mod tests {
         let second = Second { second: 3, ticks_missed_host: 2, host_took_ms_max: 40.0, ..Second::default() };
         let report = LoadReport { ticks_missed: 2, ticks_missed_host: 2, ..LoadReport::default() };
         let run = LoadRun { report, command: String::new(), seconds: vec![second], window: 0..1 };
-        check_run(&run, &[("40 ms (steal) at second 3", "the hypervisor ran somebody else")]);
+        check_run(&run, &[("40 ms at second 3", "stood still for everybody")]);
     }
 }

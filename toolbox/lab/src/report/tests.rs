@@ -176,7 +176,9 @@ fn ticks_that_the_host_took_are_told_and_fail_no_bar() {
         (&json!(true), &json!(7), &json!(7))
     );
     assert!(html.contains("<b>7</b><span>of 1,202,400, 7 the host's</span>"));
-    assert!(html.contains("<p>ticks_missed: 7, of these the host's: 7, since it took 240 ms (steal) at second 17</p>"));
+    assert!(
+        html.contains("<p>ticks_missed: 7, of these the host's: 7, since it took a core for 240 ms at second 17</p>")
+    );
 }
 
 #[test]
