@@ -3,6 +3,7 @@
 //! Days may come from other builds and other hosts, or be half written: what is no day is named with why, and passed by. Nothing
 //! in a report sizes an allocation beyond what is there, and the newest [`DAYS_MAX`] are shown.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const DAYS_MAX: usize = 1_100;
 const SKIPPED_TOLD_MAX: usize = 50;
 /// A day of 100 runs has 200 KiB.
 const REPORT_BYTES_MAX: u64 = 16 << 20;
-/// Columns of runs.
+/// Columns of runs; more are counted.
 const RUNS_MAX: usize = 100;
 
 /// Why there is no index.
@@ -146,7 +147,7 @@ pub(super) fn page(days: &Days) -> String {
         verdict: if newest.is_some_and(|(_, day)| day.passed) { "passed" } else { "failed" },
         subtitle: html! { "newest first; the verdict is the newest day's" },
     };
-    let names = columns(days);
+    let (names, untold) = columns(days);
     let sections = html! {
         section {
             h2 { "Days" }
@@ -154,6 +155,7 @@ pub(super) fn page(days: &Days) -> String {
                 tr {
                     th { "Day" } th { "Commit" }
                     @for name in &names { th { (name) } }
+                    @if untold > 0 { th { "and " (untold) " more" } }
                     th { "Verdict" }
                 }
                 @for (folder, day) in &days.days {
@@ -161,6 +163,7 @@ pub(super) fn page(days: &Days) -> String {
                         td { a href={ (folder) "/report.html" } { (folder) } }
                         td { code { (day.commit) } }
                         @for name in &names { td { (cell(folder, day, name)) } }
+                        @if untold > 0 { td {} }
                         td {
                             (if day.passed { "passed" } else { "failed" })
                             @if day.interrupted { ", stopped" }
@@ -180,16 +183,17 @@ pub(super) fn page(days: &Days) -> String {
     document(heading, sections)
 }
 
-/// The runs of all days, those of the newest first.
-fn columns(days: &Days) -> Vec<String> {
+/// The runs of all days, those of the newest first, and how many there are beyond them.
+fn columns(days: &Days) -> (Vec<String>, usize) {
     let mut names: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     for run in days.days.iter().flat_map(|(_, day)| &day.runs) {
-        let name = run.name();
-        if names.len() < RUNS_MAX && !names.contains(&name) {
-            names.push(name);
+        if known.insert((&run.game, &run.scenario)) && names.len() < RUNS_MAX {
+            names.push(run.name());
         }
     }
-    names
+    let untold = known.len() - names.len();
+    (names, untold)
 }
 
 fn cell(folder: &str, day: &Day, name: &str) -> Markup {

@@ -199,7 +199,23 @@ fn the_index_shows_all_days_and_names_what_is_none() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("passwd") && !page.contains("javascript"), "links stay in the day's folder");
+    assert!(!page.contains("more</th>"), "all runs have a column");
     // Written again it is the same, and no day of its own.
     assert_eq!(write_index(&root.0).unwrap().1.len(), 5);
     assert!(write_index(&root.0.join("nowhere")).is_err());
+}
+
+#[test]
+fn runs_for_which_the_index_has_no_column_are_counted() {
+    let root = Root::new("columns");
+    let run = |number: usize| json!({"game": "duel", "scenario": format!("worst-{number}"), "verdict": "passed"});
+    let day = |runs: std::ops::Range<usize>| {
+        json!({"daily_format": FORMAT, "passed": true, "runs": runs.map(run).collect::<Vec<_>>()}).to_string()
+    };
+    // Both days have some of the same.
+    root.write("2026-11-26/report.json", &day(0..90));
+    root.write("2026-11-25/report.json", &day(80..107));
+    let page = std::fs::read_to_string(write_index(&root.0).unwrap().0).unwrap();
+    assert!(page.contains("worst-99<") && !page.contains("worst-100<"), "{page}");
+    assert!(page.contains("<th>and 7 more</th>"), "{page}");
 }
