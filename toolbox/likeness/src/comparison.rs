@@ -196,10 +196,11 @@ fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
             Verdict::Unclear
         }
     };
-    // Where one of them has none at all there is no ratio; it is told if the other has it beyond doubt.
+    // Where one of them has none at all there is no ratio; it is told if the other has it beyond doubt, and in the time of this one
+    // it would have come to it.
     if a.rate <= 0.0 || b.rate <= 0.0 {
-        let (verdict, has) = if a.rate > 0.0 { (Verdict::Less, a) } else { (Verdict::More, b) };
-        let is_certain = !is_rare && has.rate > times * has.error;
+        let (verdict, has, none) = if a.rate > 0.0 { (Verdict::Less, a, b) } else { (Verdict::More, b, a) };
+        let is_certain = !is_rare && has.is_missed_by(none, times, level);
         return Found { verdict: if is_certain { verdict } else { Verdict::Unclear }, percent: None };
     }
     let (shift, error) = ((b.rate / a.rate).ln(), a.error_share(b).hypot(b.error_share(a)));

@@ -27,6 +27,8 @@ pub(crate) struct Estimate {
     pub degrees: u32,
     /// What was counted in all.
     pub total: f64,
+    /// In how much time of all players together (s).
+    pub exposure_s: f64,
     pub players: usize,
     /// How far players are apart: the deviation of one, as a share of the rate. `None` where they are few.
     pub apart: Option<f64>,
@@ -38,6 +40,18 @@ impl Estimate {
         let own = self.error / self.rate;
         let as_others = other.apart.filter(|_| self.apart.is_none());
         own.max(as_others.map_or(0.0, |apart| apart / (self.players.max(1) as f64).sqrt()))
+    }
+
+    /// Whether this is beyond doubt more than nothing, beside a side that never had it: at the least rate that may be meant, those
+    /// few players, in the time that they had, would have come by it but for one time in `1 / level`. `times`: how many errors the
+    /// least rate is away.
+    pub fn is_missed_by(&self, none: &Self, times: f64, level: f64) -> bool {
+        let among_players = self.apart.unwrap_or(0.0) * self.rate / (none.players.max(1) as f64).sqrt();
+        let least = self.rate - times * self.error.max(among_players);
+        // What comes in lumps, as time does and bytes, comes as rarely as its lumps: of counts that come by chance one by one the
+        // variance is what was counted, of lumps so many times more.
+        let lump = (self.error.powi(2) * self.exposure_s / self.rate).max(1.0);
+        least * none.exposure_s / lump > -level.ln()
     }
 }
 
@@ -68,7 +82,7 @@ pub(crate) fn estimate(profile: &Profile, measure: &Measure) -> Option<Estimate>
     let players = by_player.len();
     let is_enough = players >= PLAYERS_MIN && rate > 0.0;
     let apart = is_enough.then(|| error(&by_player, rate, exposure) * (players as f64).sqrt() / rate);
-    rate.is_finite().then_some(Estimate { rate, error: largest, degrees, total, players, apart })
+    rate.is_finite().then_some(Estimate { rate, error: largest, degrees, total, exposure_s: exposure, players, apart })
 }
 
 /// The standard error of a ratio of sums, by how far the parts are from it (Cochran, Sampling Techniques, 6.4).
@@ -107,6 +121,42 @@ mod tests {
         let in_time =
             of(vec![player(|block| if (block / BLOCKS_EACH).is_multiple_of(2) { 30.0 } else { 50.0 }); 8]).unwrap();
         assert!(in_time.degrees == 15 && (in_time.error - 5.0 / 15.0_f64.sqrt()).abs() < 1e-9, "{in_time:?}");
+    }
+
+    #[test]
+    fn what_one_side_never_had_is_missed_if_it_would_have_come_to_that() {
+        let has = |rate: f64, error: f64, apart: Option<f64>| Estimate {
+            rate,
+            error,
+            degrees: 39,
+            total: rate * 48_000.0,
+            exposure_s: 48_000.0,
+            players: 40,
+            apart,
+        };
+        let none = |players: usize| Estimate {
+            rate: 0.0,
+            error: 0.0,
+            degrees: 15,
+            total: 0.0,
+            exposure_s: 1_200.0 * players as f64,
+            players,
+            apart: None,
+        };
+        let check = |has: Estimate, players: usize, expect: bool| {
+            assert_eq!(has.is_missed_by(&none(players), 3.5, 0.001), expect, "{has:?}, {players} players have none");
+        };
+        // Once in twenty minutes, by chance: of one player nobody can say, of forty it is certain.
+        let once = has(1.0 / 1_200.0, 1.0 / 1_200.0 / 40.0_f64.sqrt(), Some(1.0));
+        check(once, 1, false);
+        check(once, 40, true);
+        // Once a second, by all alike: one is enough. If only every other does it at all, one is not.
+        check(has(1.0, 0.01, Some(0.06)), 1, true);
+        check(has(1.0, 0.16, Some(1.0)), 1, false);
+        check(has(1.0, 0.16, Some(1.0)), 40, true);
+        // A few lumps are a few, however much each of them counts: here forty of 5,000.
+        check(has(25.0 / 6.0, 0.66, None), 1, false);
+        check(has(25.0 / 6.0, 0.66, None), 40, true);
     }
 
     #[test]

@@ -92,12 +92,38 @@ fn one_who_plays_as_others_do_has_nothing_named() {
     }
 }
 
+/// With something that comes to a player once in all the time, by chance.
+fn with_jackpots(seed: u64, mut profile: Profile) -> Profile {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(!seed);
+    for player in &mut profile.players {
+        let blocks = (0..BLOCKS).map(|_| f64::from(rng.random_bool(1.0 / BLOCKS as f64))).collect();
+        player.values.insert(Measure::new(Sort::Counts, "jackpots"), blocks);
+    }
+    profile
+}
+
+/// One in three has no luck: it is no other player for that.
+#[test]
+fn what_comes_once_to_a_player_is_not_named_of_one_to_whom_it_did_not() {
+    let of = |seed, players| with_jackpots(seed, profile(seed, players, ("", 0.0)));
+    let many = of(1_000, PLAYERS);
+    let found: Vec<Row> = (0..100)
+        .map(|seed| {
+            let rows = Comparison::of(&of(seed, 1), &many).rows;
+            rows.into_iter().find(|row| &*row.measure.name == "jackpots").expect("it came to some")
+        })
+        .collect();
+    assert!(found.iter().all(|row| !row.verdict.is_named()), "{found:#?}");
+    let without = found.iter().filter(|row| row.a == Some(0.0)).count();
+    assert!((20..50).contains(&without), "{without} of 100 had none");
+}
+
 #[test]
 #[ignore = "full form: 2,000 pairs"]
 fn the_same_behaviour_has_something_named_once_in_a_hundred_times_at_most() {
     for (a, b) in [(3, 3), (1, 40), (3, 40), (8, 8), (40, 40)] {
         let alarms = (0..2_000_u64).filter(|seed| {
-            let of = |seed, players| profile(seed, players, ("", 0.0));
+            let of = |seed, players| with_jackpots(seed, profile(seed, players, ("", 0.0)));
             !Comparison::of(&of(*seed, a), &of(seed + 1_000_000, b)).is_alike()
         });
         let alarms = alarms.count();
@@ -108,16 +134,28 @@ fn the_same_behaviour_has_something_named_once_in_a_hundred_times_at_most() {
 }
 
 #[test]
-fn what_one_side_never_does_is_named_if_the_other_does_it_all_the_time() {
+fn what_one_side_never_does_is_named_if_it_would_have_come_to_it() {
     let usual = profile(1, PLAYERS, ("", 0.0));
-    let mut never = profile(2, PLAYERS, ("", 0.0));
-    for player in &mut never.players {
-        player.values.retain(|measure, _| &*measure.name != "requests");
+    let never = |players: usize, name: &str| {
+        let mut never = profile(2, players, ("", 0.0));
+        for player in &mut never.players {
+            player.values.retain(|measure, _| &*measure.name != name);
+        }
+        never
+    };
+    for name in ["requests", "deaths"] {
+        let never = never(PLAYERS, name);
+        let found = Comparison::of(&usual, &never);
+        let row = found.rows.iter().find(|row| &*row.measure.name == name).expect("one side has it");
+        assert_eq!((row.verdict, row.difference_percent), (Verdict::Less, None), "{row:?}");
+        assert_eq!(Comparison::of(&never, &usual).named, [name]);
     }
-    let found = Comparison::of(&usual, &never);
-    let row = |name: &str| found.rows.iter().find(|row| &*row.measure.name == name).expect("one side has it");
-    assert_eq!((row("requests").verdict, row("requests").difference_percent), (Verdict::Less, None));
-    assert_eq!(Comparison::of(&never, &usual).named, ["requests"]);
+    // Of one player what all others do all the time is enough, and five deaths, more or less, are not.
+    let verdict = |name: &str| {
+        let rows = Comparison::of(&never(1, name), &usual).rows;
+        rows.into_iter().find(|row| &*row.measure.name == name).expect("one side has it").verdict
+    };
+    assert_eq!((verdict("requests"), verdict("deaths")), (Verdict::More, Verdict::Unclear));
 }
 
 #[test]
