@@ -2,7 +2,9 @@
 //!
 //! Time is added up by cells of the ground, and the distance is the part of the time that would have to be spent elsewhere (total
 //! variation). Chance makes some of it: so players are dealt out to the two sides anew two thousand times, and what the distance is
-//! then is taken off. Where players are few, stretches of a player's time are dealt out instead.
+//! then is taken off. Where players of both sides are few, stretches of a player's time are dealt out instead, which says how these
+//! would play on. Where those of one side alone are few, players are dealt out all the same, since each is where it likes to be. So it
+//! stays unclear of one beside thirty: whatever it does, in one deal of thirty-one it is itself that is dealt.
 
 use std::collections::HashMap;
 
@@ -23,7 +25,7 @@ const DEALS: usize = 2_000;
 const BEYOND_MAX: usize = 2;
 /// With longer lists of cells it is dealt fewer times, but never fewer than a quarter.
 const STEPS_MAX: usize = 400_000_000;
-/// Stretches of each player where they are few: long ones, since a person stays where it is for a while.
+/// Stretches of each player where all are few: long ones, since a person stays where it is for a while.
 const STRETCHES: usize = 8;
 /// Places that are told.
 const TOLD_MAX: usize = 8;
@@ -53,7 +55,11 @@ pub struct PlacesRow {
 type Unit = Vec<(u32, f64)>;
 
 pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
-    let few = a.players.len().min(b.players.len()) < PLAYERS_MIN;
+    let [of_a, of_b] = [a, b].map(|side| side.players.iter().filter(|player| !player.places.is_empty()).count());
+    if of_a == 0 || of_b == 0 {
+        return None;
+    }
+    let few = of_a.max(of_b) < PLAYERS_MIN;
     let mut cells: HashMap<&Cell, u32> = HashMap::new();
     let mut names: Vec<&Cell> = Vec::new();
     let mut units: Vec<(bool, Unit)> = Vec::new();
@@ -70,10 +76,6 @@ pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
             });
             units.push((is_b, numbered.collect()));
         }
-    }
-    let of_a = units.iter().filter(|(is_b, _)| !is_b).count();
-    if of_a == 0 || of_a == units.len() {
-        return None;
     }
     let mut sums = Sums::of(names.len());
     let elsewhere = sums.distance(&units, |index| units[index].0);
@@ -106,7 +108,7 @@ pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
     Some(PlacesRow { elsewhere, by_chance, verdict, cells: names.len(), most })
 }
 
-/// A player's seconds by cell; in stretches where players are few.
+/// A player's seconds by cell; in stretches where all are few.
 fn units_of(player: &PlayerProfile, few: bool) -> Vec<Vec<(&Cell, f64)>> {
     let stretches = if few { STRETCHES } else { 1 };
     let mut units: Vec<HashMap<&Cell, f64>> = vec![HashMap::new(); stretches];
@@ -186,6 +188,18 @@ mod tests {
             assert_eq!(row.verdict, Verdict::Elsewhere, "seed {seed}: {row:?}");
             assert!(row.elsewhere - row.by_chance > 0.1 && !row.most.is_empty());
         }
+    }
+
+    #[test]
+    fn few_beside_many_are_not_elsewhere_for_what_each_of_them_likes() {
+        for few in [1, 3, 5] {
+            for seed in 0..10 {
+                let row = compare(&walkers(seed, few, 0), &walkers(seed + 100, 30, 0)).unwrap();
+                assert!(!row.verdict.is_named(), "{few} players, seed {seed}: {row:?}");
+            }
+        }
+        let verdict = |few: usize| compare(&walkers(1, few, 40), &walkers(2, 30, 0)).unwrap().verdict;
+        assert_eq!((verdict(1), verdict(3)), (Verdict::Unclear, Verdict::Elsewhere));
     }
 
     #[test]
