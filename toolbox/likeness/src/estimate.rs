@@ -101,7 +101,7 @@ mod tests {
 
     fn player(each_block: impl Fn(usize) -> f64) -> PlayerProfile {
         let values = BTreeMap::from([(Measure::new(Sort::Packets, "inputs"), (0..BLOCKS).map(each_block).collect())]);
-        PlayerProfile { played_s: vec![2.0; BLOCKS], alone_s: vec![1.0; BLOCKS], values, places: Vec::new() }
+        PlayerProfile { played_s: vec![2.0; BLOCKS], alone_s: vec![1.0; BLOCKS], values, places: BTreeMap::new() }
     }
 
     fn of(players: Vec<PlayerProfile>) -> Option<Estimate> {

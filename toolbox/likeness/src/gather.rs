@@ -33,7 +33,7 @@ use crate::{
     clock::WorldClocks,
     measures::{BYTES, INPUTS, INPUTS_CHANGED, JOURNEYS, Kinds, LOGINS, METRES, Measures, NEAR, REQUESTS},
     outline::Outline,
-    profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort},
+    profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort, spell_of},
     times::OwnTimes,
     who::Who,
 };
@@ -77,7 +77,7 @@ struct Player {
     alone_s: Vec<f64>,
     /// By measure.
     values: Vec<Option<Box<[f64; BLOCKS]>>>,
-    places: Vec<(u16, Cell)>,
+    places: BTreeMap<(u8, Cell), u32>,
 }
 
 impl Player {
@@ -264,7 +264,8 @@ impl<'a> Gatherer<'a> {
             let player = &mut self.players[here.player];
             let (Some(place), Some(_)) = (*place, player.group) else { continue };
             let [x_m, z_m] = place.map(|m| (m / CELL_M).floor() as i32).map(|cell| cell.saturating_mul(CELL_M as i32));
-            player.places.push((block as u16, Cell { kind: world.kind.clone(), x_m, z_m }));
+            let cell = Cell { kind: world.kind.clone(), x_m, z_m };
+            *player.places.entry((spell_of(block), cell)).or_default() += 1;
             let walked_m = before.map(|before| away_m(before, place)).filter(|way| *way <= WALK_M_MAX);
             player.add(METRES, block, walked_m.unwrap_or_default().into());
             let others = places.iter().enumerate().filter(|(other, _)| *other != index);

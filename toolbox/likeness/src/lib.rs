@@ -42,7 +42,7 @@ pub use fit::Fit;
 pub use inputs::{InputsError, RecordedInputs};
 pub use places::{PlaceShare, PlacesRow};
 pub use play_inputs::PlaysInputs;
-pub use profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort};
+pub use profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, SPELLS, Sort};
 pub use side::{Profiled, hold, hold_one};
 pub use verdict::Verdict;
 pub use who::{UnknownWho, Who};

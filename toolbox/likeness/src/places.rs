@@ -2,11 +2,11 @@
 //!
 //! Time is added up by cells of the ground, and the distance is the part of the time that would have to be spent elsewhere (total
 //! variation). Chance makes some of it: so players are dealt out to the two sides anew two thousand times, and what the distance is
-//! then is taken off. Where players of both sides are few, stretches of a player's time are dealt out instead, which says how these
+//! then is taken off. Where players of both sides are few, spells of a player's time are dealt out instead, which says how these
 //! would play on. Where those of one side alone are few, players are dealt out all the same, since each is where it likes to be. So it
 //! stays unclear of one beside thirty: whatever it does, in one deal of thirty-one it is itself that is dealt.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     estimate::PLAYERS_MIN,
-    profile::{BLOCKS, Cell, PlayerProfile, Profile},
+    profile::{Cell, PlayerProfile, Profile, SPELLS},
     verdict::Verdict,
 };
 
@@ -25,8 +25,6 @@ const DEALS: usize = 2_000;
 const BEYOND_MAX: usize = 2;
 /// With longer lists of cells it is dealt fewer times, but never fewer than a quarter.
 const STEPS_MAX: usize = 400_000_000;
-/// Stretches of each player where all are few: long ones, since a person stays where it is for a while.
-const STRETCHES: usize = 8;
 /// Places that are told.
 const TOLD_MAX: usize = 8;
 
@@ -108,21 +106,15 @@ pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
     Some(PlacesRow { elsewhere, by_chance, verdict, cells: names.len(), most })
 }
 
-/// A player's seconds by cell; in stretches where all are few.
-fn units_of(player: &PlayerProfile, few: bool) -> Vec<Vec<(&Cell, f64)>> {
-    let stretches = if few { STRETCHES } else { 1 };
-    let mut units: Vec<HashMap<&Cell, f64>> = vec![HashMap::new(); stretches];
-    for (block, cell) in &player.places {
-        let stretch = usize::from(*block) * stretches / BLOCKS;
-        *units[stretch.min(stretches - 1)].entry(cell).or_default() += 1.0;
+/// A player's seconds by cell; in spells where all are few. Sorted, so that the same recordings give the same numbers.
+fn units_of(player: &PlayerProfile, few: bool) -> Vec<BTreeMap<&Cell, f64>> {
+    let mut units: Vec<BTreeMap<&Cell, f64>> = vec![BTreeMap::new(); if few { SPELLS } else { 1 }];
+    for ((spell, cell), seconds) in &player.places {
+        let unit = if few { usize::from(*spell).min(SPELLS - 1) } else { 0 };
+        *units[unit].entry(cell).or_default() += f64::from(*seconds);
     }
-    // Sorted, so that the same recordings give the same numbers.
-    let sorted = units.into_iter().filter(|unit| !unit.is_empty()).map(|unit| {
-        let mut unit: Vec<(&Cell, f64)> = unit.into_iter().collect();
-        unit.sort_by(|one, other| one.0.cmp(other.0));
-        unit
-    });
-    sorted.collect()
+    units.retain(|unit| !unit.is_empty());
+    units
 }
 
 /// Seconds of the two sides by cell.
@@ -164,17 +156,20 @@ fn shuffle(sides: &mut [bool], rng: &mut Xoshiro256PlusPlus) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::{BLOCKS, spell_of};
 
     /// Players who go from cell to cell of a row, around a favourite each.
     fn walkers(seed: u64, count: usize, shift: i32) -> Profile {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let players = (0..count).map(|_| {
             let home = rng.random_range(0..10);
-            let places = (0..BLOCKS * 10).map(|second| {
+            let mut player = PlayerProfile::default();
+            for second in 0..BLOCKS * 10 {
                 let x_m = 8 * (home + rng.random_range(0..6) + shift);
-                ((second / 10) as u16, Cell { kind: "field".into(), x_m, z_m: 0 })
-            });
-            PlayerProfile { places: places.collect(), ..PlayerProfile::default() }
+                let cell = Cell { kind: "field".into(), x_m, z_m: 0 };
+                *player.places.entry((spell_of(second / 10), cell)).or_default() += 1;
+            }
+            player
         });
         Profile { seconds: 480.0, players: players.collect() }
     }
@@ -203,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_player_stretches_of_time_speak() {
+    fn of_one_player_spells_of_time_speak() {
         let far = compare(&walkers(1, 1, 0), &walkers(2, 1, 40)).unwrap();
         assert!(far.elsewhere > 0.99 && far.verdict == Verdict::Elsewhere, "{far:?}");
         let same = compare(&walkers(1, 1, 0), &walkers(1, 1, 0)).unwrap();

@@ -19,6 +19,9 @@ use serde::{Serialize, Serializer};
 
 /// Blocks that a recording's time is cut into.
 pub const BLOCKS: usize = 48;
+/// Spells that it is cut into for places: long ones, since a person stays where it is for a while.
+pub const SPELLS: usize = 8;
+const _: () = assert!(BLOCKS / SPELLS * SPELLS == BLOCKS && SPELLS <= 256);
 
 /// What sort of measure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -85,8 +88,8 @@ pub struct PlayerProfile {
     pub alone_s: Vec<f64>,
     /// In each block, for each measure; a measure that is not there is zero.
     pub values: BTreeMap<Measure, Vec<f64>>,
-    /// Where it was, second by second, with the block.
-    pub places: Vec<(u16, Cell)>,
+    /// How long it was in each cell, by spell (s).
+    pub places: BTreeMap<(u8, Cell), u32>,
 }
 
 impl PlayerProfile {
@@ -94,6 +97,11 @@ impl PlayerProfile {
     pub(crate) fn exposure_s(&self, sort: Sort) -> &[f64] {
         if sort.is_of_worlds() { &self.alone_s } else { &self.played_s }
     }
+}
+
+/// The spell that a block is of.
+pub(crate) fn spell_of(block: usize) -> u8 {
+    (block.min(BLOCKS - 1) * SPELLS / BLOCKS) as u8
 }
 
 /// The load profile of some players.

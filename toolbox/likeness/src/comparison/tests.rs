@@ -47,7 +47,12 @@ fn profile(seed: u64, players: usize, more: (&str, f64)) -> Profile {
             let blocks = minutes.iter().map(|minute| by_chance(&mut rng, own * minute)).collect();
             values.insert(Measure::new(*sort, name), blocks);
         }
-        PlayerProfile { played_s: vec![BLOCK_S; BLOCKS], alone_s: vec![BLOCK_S; BLOCKS], values, places: Vec::new() }
+        PlayerProfile {
+            played_s: vec![BLOCK_S; BLOCKS],
+            alone_s: vec![BLOCK_S; BLOCKS],
+            values,
+            places: BTreeMap::new(),
+        }
     };
     Profile { seconds: BLOCK_S * BLOCKS as f64, players: (0..players).map(&mut player).collect() }
 }

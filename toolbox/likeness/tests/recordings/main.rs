@@ -127,12 +127,12 @@ fn a_profile_holds_what_was_done() {
     assert!((inputs / played - 20.0).abs() < 0.2, "{inputs} in {played} s");
     let [casts, paths] = ["casts", "paths"].map(|name| sum(profile, name, Sort::Counts) / inputs);
     assert!((casts - 4.0).abs() < 0.1 && (paths - 1.0).abs() < 0.05, "{casts} casts and {paths} paths for each input");
-    let mut cells: BTreeMap<Cell, u64> = BTreeMap::new();
-    for (_, cell) in profile.players.iter().flat_map(|player| &player.places) {
-        *cells.entry(cell.clone()).or_default() += 1;
+    let mut cells: BTreeMap<Cell, u32> = BTreeMap::new();
+    for ((_, cell), seconds) in profile.players.iter().flat_map(|player| &player.places) {
+        *cells.entry(cell.clone()).or_default() += seconds;
     }
-    let seconds: u64 = cells.values().sum();
-    assert!((seconds as f64 - played).abs() < 0.05 * played && cells.len() > 3, "{seconds} s in {cells:?}");
+    let seconds: u32 = cells.values().sum();
+    assert!((f64::from(seconds) - played).abs() < 0.05 * played && cells.len() > 3, "{seconds} s in {cells:?}");
     let stay = sum(profile, "time in yard", Sort::Worlds);
     assert!((stay - played).abs() < 1e-6, "{stay}");
     assert!(sum(profile, "metres", Sort::Walks) > played, "they walk");
