@@ -7,7 +7,7 @@
 //! ```text
 //! begins: what entered the tick --> packets of its senders
 //! done:   counters, who is here --> pending of this world and block --> shares, when world, block or people change
-//!         once a second: places --> cells, metres, how many are near
+//!         each second: places --> cells, metres, how many are near
 //! ```
 //!
 //! On the replay's thread. Cost: some 100 ns a message and tick, 100 ns for each player and tick, and once a second as many
@@ -27,6 +27,7 @@ use throng_world::{
     ids::{ClientKey, WorldId},
     inbox::{InboxMessage, MessageKind},
     input_log::{Entry, LoggedTick},
+    reactive::REST_S_MAX,
 };
 
 use crate::{
@@ -44,11 +45,10 @@ const CELL_M: f32 = 8.0;
 const NEAR_M: f32 = 32.0;
 /// Whoever is farther from where it was a second ago has not walked (m).
 const WALK_M_MAX: f32 = 50.0;
-/// A world that rested for longer was not played in (s).
-const REST_S_MAX: u32 = 3;
 /// Time at the beginning that is left out, of everybody coming in (s), and how much of a short recording it is at most.
 const BEGINNING_S: f64 = 10.0;
 const BEGINNING_SHARE_MAX: f64 = 1.0 / 6.0;
+
 /// Makes profiles of a replay.
 pub(crate) struct Gatherer<'a> {
     outline: &'a Outline,
@@ -105,6 +105,8 @@ struct Here {
     client: ClientKey,
     player: usize,
     place: Option<[f32; 2]>,
+    /// The second of its world in which it came, or in which its place was taken down last.
+    second: u32,
 }
 
 /// What a world has cost since it was last shared out.
@@ -247,30 +249,35 @@ impl<'a> Gatherer<'a> {
         let first = groups.next().flatten();
         let group = first.filter(|_| groups.all(|other| other == first));
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
-        let before: HashMap<ClientKey, Option<[f32; 2]>> =
-            world.here.iter().map(|here| (here.client, here.place)).collect();
-        let place = |client: &ClientKey| before.get(client).copied().flatten();
-        let here = clients.into_iter().zip(players);
-        world.here = here.map(|(client, player)| Here { client, player, place: place(&client) }).collect();
+        let second = tick.world.ticks() / u32::from(world.rate_hz);
+        let before: HashMap<ClientKey, (Option<[f32; 2]>, u32)> =
+            world.here.iter().map(|here| (here.client, (here.place, here.second))).collect();
+        let here = clients.into_iter().zip(players).map(|(client, player)| {
+            let (place, second) = before.get(&client).copied().unwrap_or((None, second));
+            Here { client, player, place, second }
+        });
+        world.here = here.collect();
         world.group = group;
     }
 
-    /// Once a second: where everybody is.
-    fn note_places(&mut self, block: usize, tick: &DoneTick<'_>) {
+    /// Where everybody is: once a second, and after a rest for all seconds of it, in which nobody has moved.
+    fn note_places(&mut self, block: Option<usize>, tick: &DoneTick<'_>) {
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
+        let second = tick.world.ticks() / u32::from(world.rate_hz);
         let places: Vec<Option<[f32; 2]>> = tick.world.places_of_players().map(|(_, place)| place).collect();
         for (index, (here, place)) in world.here.iter_mut().zip(&places).enumerate() {
             let before = std::mem::replace(&mut here.place, *place);
+            let seconds = second.saturating_sub(std::mem::replace(&mut here.second, second)).min(REST_S_MAX);
             let player = &mut self.players[here.player];
-            let (Some(place), Some(_)) = (*place, player.group) else { continue };
+            let (Some(place), Some(_), Some(block), 1..) = (*place, player.group, block, seconds) else { continue };
             let [x_m, z_m] = place.map(|m| (m / CELL_M).floor() as i32).map(|cell| cell.saturating_mul(CELL_M as i32));
             let cell = Cell { kind: world.kind.clone(), x_m, z_m };
-            *player.places.entry((spell_of(block), cell)).or_default() += 1;
+            *player.places.entry((spell_of(block), cell)).or_default() += seconds;
             let walked_m = before.map(|before| away_m(before, place)).filter(|way| *way <= WALK_M_MAX);
             player.add(METRES, block, walked_m.unwrap_or_default().into());
             let others = places.iter().enumerate().filter(|(other, _)| *other != index);
             let near = others.filter(|(_, other)| other.is_some_and(|other| away_m(other, place) <= NEAR_M));
-            player.add(NEAR, block, near.count() as f64);
+            player.add(NEAR, block, near.count() as f64 * f64::from(seconds));
         }
     }
 }
@@ -329,10 +336,8 @@ impl ReplayWatch for Gatherer<'_> {
         }
         let Some(seen) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(seen.rate_hz);
-        if std::mem::replace(&mut seen.second, second) != second
-            && let Some(block) = self.pending.block
-        {
-            self.note_places(block, tick);
+        if std::mem::replace(&mut seen.second, second) != second {
+            self.note_places(self.pending.block, tick);
         }
     }
 

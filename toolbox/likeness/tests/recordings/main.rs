@@ -139,6 +139,24 @@ fn a_profile_holds_what_was_done() {
     assert!(profile.measures_of(Sort::Times) > 0, "a replay's subsystems have times");
 }
 
+/// A world that rests ticks once in ten seconds, and those who sit in it are there all the time.
+#[test]
+fn who_says_nothing_is_there_for_as_long_as_it_is_there() {
+    const PLAYERS: f64 = 8.0;
+    let recorded = Recorded::sit(9, PLAYERS as usize);
+    let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    assert!(profiled.replay.is_equal() && profiled.replay.ticks < 100, "{:?}", profiled.replay);
+    let profile = &profiled.profiles[0];
+    let (played, seconds) = (profile.played_s(), profile.seconds);
+    // The first rest begins before the time that is looked at.
+    assert!((played / PLAYERS - seconds).abs() < 10.5 && seconds > 35.0, "{played} of {PLAYERS} times {seconds}");
+    let places: u32 = profile.players.iter().flat_map(|player| player.places.values()).sum();
+    assert!((f64::from(places) - played).abs() < PLAYERS + 1.0, "{places} s have a place, of {played}");
+    // All sit within reach of all.
+    let near = sum(profile, "players within 32 m", Sort::Walks);
+    assert_eq!(near, f64::from(places) * (PLAYERS - 1.0));
+}
+
 /// Promise: bots that say what was recorded are the same load, though their server's worlds have another seed.
 #[test]
 fn inputs_that_are_said_again_are_the_same_load() {

@@ -77,6 +77,31 @@ impl WorldKind for Yard {
     }
 }
 
+/// A bench in the yard: people sit on it, and its world rests while nobody says anything.
+struct Bench;
+
+impl WorldKind for Bench {
+    fn name(&self) -> &str {
+        "bench"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Reactive
+    }
+
+    fn protocol(&self) -> Protocol {
+        Yard.protocol()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.placed_by::<Place>().add_systems(Update, come_and_go);
+    }
+}
+
 fn come_and_go(
     arrivals: Res<Arrivals>,
     departures: Res<Departures>,
@@ -159,6 +184,13 @@ impl Behaviour for Stroller {
     }
 }
 
+/// Says nothing.
+struct Sitter;
+
+impl Behaviour for Sitter {
+    fn think(&mut self, _: Nanos, _: &mut Client, _: &mut Xoshiro256PlusPlus) {}
+}
+
 /// Removed with all that is in it.
 pub struct Folder(pub PathBuf);
 
@@ -201,14 +233,29 @@ impl Recorded {
         players: usize,
         behaviour: impl Fn(usize) -> Box<dyn Behaviour>,
     ) -> (Self, Totals) {
+        Self::play_in(Yard, seed, hz, players, behaviour)
+    }
+
+    /// They sit on a bench and say nothing.
+    pub fn sit(seed: u64, players: usize) -> Self {
+        Self::play_in(Bench, seed, 20, players, |_| Box::new(Sitter)).0
+    }
+
+    fn play_in(
+        kind: impl WorldKind,
+        seed: u64,
+        hz: u32,
+        players: usize,
+        behaviour: impl Fn(usize) -> Box<dyn Behaviour>,
+    ) -> (Self, Totals) {
         let removed = Folder::new("played");
         let mut settings = SimulationSettings::new(schema(), seed);
         settings.think_hz = hz;
         settings.server.recording.folder = Some(removed.0.clone());
         let (mut simulation, ()) = Simulation::new(&settings, |server| {
             server.set_game("yard");
-            let yard = server.add_kind(Yard)?;
-            server.create_world(yard, seed).map(drop)
+            let kind = server.add_kind(kind)?;
+            server.create_world(kind, seed).map(drop)
         })
         .expect("it can be built");
         (0..players).for_each(|player| _ = simulation.join(behaviour(player)));
@@ -242,6 +289,7 @@ pub fn game(recording: &RecordingFiles) -> ReplayGame {
 pub fn game_called(name: &str, recording: &RecordingFiles) -> ReplayGame {
     let mut server = Server::for_replay(&Settings::default(), schema(), recording.about());
     server.set_game(name);
-    server.add_kind(Yard).expect("there is no other");
+    server.add_kind(Yard).expect("there is none of that name");
+    server.add_kind(Bench).expect("there is none of that name");
     server.into_replay()
 }
