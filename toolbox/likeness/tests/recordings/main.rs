@@ -162,7 +162,8 @@ fn who_says_nothing_is_there_for_as_long_as_it_is_there() {
 fn inputs_that_are_said_again_are_the_same_load() {
     let recorded = Recorded::play(5, 8, Manner::USUAL);
     let inputs = RecordedInputs::read(&recorded.open(), Who::All, "yard", &schema()).unwrap();
-    assert_eq!((inputs.players(), inputs.inputs_hz()), (8, 20));
+    // A tick holds what came since the one before, so a second may have one more.
+    assert!(inputs.players() == 8 && (20..=21).contains(&inputs.inputs_hz()), "{} Hz", inputs.inputs_hz());
     assert!((55..=61).contains(&inputs.seconds()), "{}", inputs.seconds());
     let plays = PlaysInputs::new(Arc::new(inputs));
     let (again, totals) = Recorded::play_with(6, 20, 8, |player| Box::new(plays.bot(player)));
