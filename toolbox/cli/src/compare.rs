@@ -143,9 +143,10 @@ fn options<'g>(game: &str, games: &'g [Game]) -> Vec<(&'g str, &'g str)> {
 
 fn tell_fits(fits: &[Fit]) -> std::io::Result<()> {
     for Fit { option, measure, factor, value } in fits {
-        match value {
-            Some(value) => say(format_args!("fit: --{option} {value:.0}, for {measure}"))?,
-            None => say(format_args!("fit: --{option} {factor:.2} times what it was, for {measure}"))?,
+        match (value, factor) {
+            (Some(value), _) => say(format_args!("fit: --{option} {value:.0}, for {measure}"))?,
+            (None, Some(factor)) => say(format_args!("fit: --{option} {factor:.2} times what it was, for {measure}"))?,
+            (None, None) => say(format_args!("fit: --{option} more than none, for {measure}"))?,
         }
     }
     if fits.is_empty() {

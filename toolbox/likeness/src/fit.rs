@@ -12,8 +12,8 @@ use crate::{comparison::Comparison, profile::Sort, verdict::Verdict};
 pub struct Fit {
     pub option: String,
     pub measure: String,
-    /// Times what these bots were given.
-    pub factor: f64,
+    /// Times what these bots were given. `None` where they never do it: then it is more than none, and a step shows how much.
+    pub factor: Option<f64>,
     /// What it is to be, where that follows from the players alone.
     pub value: Option<f64>,
 }
@@ -33,10 +33,11 @@ impl Comparison {
     fn fit_one(&self, option: &str, measure: &str) -> Option<Fit> {
         let is_it = |sort: Sort, name: &str| name == measure && sort != Sort::Times;
         let row = self.rows.iter().find(|row| is_it(row.measure.sort, &row.measure.name))?;
-        let (a, b) = (row.a?, row.b.filter(|rate| *rate > 0.0)?);
+        let (a, b) = (row.a?, row.b?);
         let differs = matches!(row.verdict, Verdict::More | Verdict::Less);
         let value = (option == HZ).then(|| a.round().clamp(1.0, 1_000.0));
-        differs.then(|| Fit { option: option.to_owned(), measure: measure.to_owned(), factor: a / b, value })
+        let factor = (b > 0.0).then(|| a / b);
+        differs.then(|| Fit { option: option.to_owned(), measure: measure.to_owned(), factor, value })
     }
 }
 
@@ -65,13 +66,24 @@ mod tests {
             row("metres", 2.0, 2.5, Verdict::More),
             row("shots", 1.0, 1.05, Verdict::Within),
             row("deaths", 1.0, 3.0, Verdict::Unclear),
+            row("jumps", 0.4, 0.0, Verdict::Less),
+            row("waves", 0.0, 0.4, Verdict::More),
         ];
         let comparison =
             Comparison { a: side.clone(), b: side, rows, places: None, named: Vec::new(), remarks: Vec::new() };
-        let options = [("pace", "metres"), ("shots", "shots"), ("risk", "deaths"), ("none", "nothing of that name")];
+        let options = [
+            ("pace", "metres"),
+            ("shots", "shots"),
+            ("risk", "deaths"),
+            ("none", "nothing of that name"),
+            ("hops", "jumps"),
+            ("manners", "waves"),
+        ];
         let fits = comparison.fit(options);
         let told: Vec<_> = fits.iter().map(|fit| (fit.option.as_str(), fit.value)).collect();
-        assert_eq!(told, [("hz", Some(60.0)), ("pace", None)]);
-        assert!((fits[1].factor - 0.8).abs() < 1e-9, "{fits:?}");
+        assert_eq!(told, [("hz", Some(60.0)), ("pace", None), ("hops", None), ("manners", None)]);
+        let factors: Vec<_> = fits[1..].iter().map(|fit| fit.factor).collect();
+        // What bots never do no factor brings about, and it is the largest difference of all.
+        assert_eq!(factors, [Some(0.8), None, Some(0.0)]);
     }
 }
