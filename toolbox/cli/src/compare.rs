@@ -1,18 +1,18 @@
 //! `bots --compare`: the load profile of recorded people against that of recorded bots.
 //!
 //! Exit status 0: nothing differs by more than a tenth, as far as was played. 1: something does, and is named. 2: a recording cannot
-//! be read or is of another game.
+//! be read, or not all of it replayed, or is of another game.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use throng::{
-    recording::{About, RecordingFiles},
+    recording::{About, RecordingFiles, RecordingTail},
     replay::{ReplayGame, ReplayReport},
     text_table::{Cell, Column, TextTable},
 };
 use throng_game::Game;
-use throng_likeness::{Comparison, Fit, PlacesRow, Profile, Row, Verdict as Found, Who, hold, hold_one};
+use throng_likeness::{Comparison, Fit, PlacesRow, Profiled, Row, Verdict as Found, Who, hold, hold_one};
 
 use crate::{
     executable::Executable,
@@ -23,6 +23,8 @@ use crate::{
 
 /// Measures that are told in words.
 const LINES_MAX: usize = 20;
+/// Of a recording's ticks, so many that are left out leave no comparison of it.
+const SKIPPED_SHARE_MAX: f64 = 0.1;
 
 #[derive(Args)]
 pub struct CompareArguments {
@@ -78,7 +80,7 @@ impl CompareArguments {
     pub fn run(&self, reader: Reader, executable: Executable, games: &[Game]) -> CommandResult {
         let opened = self.compare.iter().map(|path| Opened::new(path, executable, games));
         let opened = opened.collect::<Result<Vec<_>, _>>()?;
-        let (comparison, about_game) = match &opened[..] {
+        let (Held { comparison, lacking }, about_game) = match &opened[..] {
             [one] => (self.of_one(one)?, &one.about().game),
             [a, b, ..] => (self.of_two(a, b)?, &a.about().game),
             [] => return Err("--compare: name a recording".into()),
@@ -92,20 +94,21 @@ impl CompareArguments {
             tell(&comparison)?;
             fits.iter().try_for_each(|fits| tell_fits(fits))?;
         }
+        if !lacking.is_empty() {
+            return Err(lacking.join("; ").into());
+        }
         Ok(if comparison.is_alike() { Verdict::Fine } else { Verdict::Failed })
     }
 
-    fn of_one(&self, opened: &Opened<'_>) -> Result<Comparison, Box<dyn std::error::Error>> {
+    fn of_one(&self, opened: &Opened<'_>) -> Result<Held, Box<dyn std::error::Error>> {
         let groups = [self.players_a.unwrap_or(Who::Browser), self.players_b.unwrap_or(Who::Others)];
         let profiled = hold_one(&opened.game, &opened.recording, groups)?;
-        tell_replay(opened.path, &profiled.replay);
+        check_played(opened.path, &groups, &profiled)?;
         let [a, b] = &profiled.profiles[..] else { return Err("--compare: two sides were expected".into()) };
-        check_played(opened.path, groups[0], a)?;
-        check_played(opened.path, groups[1], b)?;
-        Ok(Comparison::of(a, b))
+        Ok(Held::new(Comparison::of(a, b), &[(opened.path, &profiled.replay)]))
     }
 
-    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Comparison, Box<dyn std::error::Error>> {
+    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Held, Box<dyn std::error::Error>> {
         let (about_a, about_b) = (a.about(), b.about());
         if about_a.game != about_b.game {
             let (path_a, path_b) = (a.path.display(), b.path.display());
@@ -118,11 +121,10 @@ impl CompareArguments {
         let who = [self.players_a, self.players_b].map(|who| who.unwrap_or(Who::All));
         let profiled = hold((&a.game, &a.recording, who[0]), (&b.game, &b.recording, who[1]))?;
         for ((opened, who), profiled) in [a, b].into_iter().zip(who).zip(&profiled) {
-            tell_replay(opened.path, &profiled.replay);
-            profiled.profiles.iter().try_for_each(|profile| check_played(opened.path, who, profile))?;
+            check_played(opened.path, &[who], profiled)?;
         }
-        let [profiles_a, profiles_b] = profiled.map(|profiled| profiled.profiles);
-        let mut comparison = Comparison::of(&profiles_a[0], &profiles_b[0]);
+        let [held_a, held_b] = &profiled;
+        let mut comparison = Comparison::of(&held_a.profiles[0], &held_b.profiles[0]);
         if about_a.arguments != about_b.arguments {
             comparison.remarks.push(format!(
                 "the servers were started in other ways: `{}` and `{}`",
@@ -130,7 +132,23 @@ impl CompareArguments {
                 about_b.arguments.join(" ")
             ));
         }
-        Ok(comparison)
+        Ok(Held::new(comparison, &[(a.path, &held_a.replay), (b.path, &held_b.replay)]))
+    }
+}
+
+/// What came of it.
+struct Held {
+    comparison: Comparison,
+    /// Of each recording of which much was not replayed, what.
+    lacking: Vec<String>,
+}
+
+impl Held {
+    /// With what was wrong with the replays among the remarks.
+    fn new(mut comparison: Comparison, replays: &[(&Path, &ReplayReport)]) -> Self {
+        comparison.remarks.extend(replays.iter().flat_map(|(path, report)| remarks_of(path, report)));
+        let lacking = replays.iter().filter_map(|(path, report)| lacks(path, report)).collect();
+        Self { comparison, lacking }
     }
 }
 
@@ -157,33 +175,48 @@ fn tell_fits(fits: &[Fit]) -> std::io::Result<()> {
 
 /// # Errors
 /// If there is nothing to compare.
-fn check_played(path: &Path, who: Who, profile: &Profile) -> Result<(), String> {
-    if !profile.players.is_empty() {
-        return Ok(());
-    }
+fn check_played(path: &Path, who: &[Who], profiled: &Profiled) -> Result<(), String> {
+    let nobody = who.iter().zip(&profiled.profiles).find(|(_, profile)| profile.players.is_empty());
+    let Some((who, _)) = nobody else { return Ok(()) };
+    // There is no comparison that would hold them.
+    remarks_of(path, &profiled.replay).iter().for_each(remark);
     let flags = "say whom with --players-a and --players-b: all, browser, others, or client ids";
     Err(format!("{}: nobody of the players `{who}` plays in it; {flags}", path.display()))
 }
 
 /// What was wrong with a recording, as far as a comparison cares.
-fn tell_replay(path: &Path, report: &ReplayReport) {
+fn remarks_of(path: &Path, report: &ReplayReport) -> Vec<String> {
     let path = path.display();
-    for tail in &report.tails {
-        remark(format_args!("{}: {}", tail.path.display(), tail.what));
-    }
+    let tail = |tail: &RecordingTail| format!("{}: {}", tail.path.display(), tail.what);
+    let mut remarks: Vec<String> = report.tails.iter().map(tail).collect();
     if report.is_other_build {
-        remark(format_args!("{path}: it was recorded by another build: counts and times are those of this one"));
+        remarks.push(format!("{path}: it was recorded by another build: counts and times are those of this one"));
     } else if let Some(first) = report.divergences.first() {
         let more = report.divergences.len() - 1;
-        remark(format_args!("{path}: {first}; and {more} more: what comes after is counted as it is replayed"));
+        remarks.push(format!("{path}: {first}; and {more} more: what comes after is counted as it is replayed"));
     }
     if let Some((world, why)) = report.failures.first() {
         let more = report.failures.len() - 1;
-        remark(format_args!("{path}: world {world} cannot be replayed: {why}; and {more} more, which are left out"));
+        remarks.push(format!("{path}: world {world} cannot be replayed: {why}; and {more} more, which are left out"));
     }
     if !report.gaps.is_empty() || report.ticks_skipped > 0 {
         let (gaps, skipped) = (report.gaps.len(), report.ticks_skipped);
-        remark(format_args!("{path}: {gaps} gaps; {skipped} ticks without a state before them are left out"));
+        remarks.push(format!("{path}: {gaps} gaps; {skipped} ticks without a state before them are left out"));
+    }
+    remarks
+}
+
+/// What of a recording was not replayed, if that is so much that its figures are of another play than what was recorded.
+fn lacks(path: &Path, report: &ReplayReport) -> Option<String> {
+    let (path, failed) = (path.display(), report.failures.len());
+    let (skipped, all) = (report.ticks_skipped, report.ticks + report.ticks_skipped);
+    let rest = "the figures are of the rest";
+    if failed > 0 {
+        Some(format!("{path}: {failed} of its worlds cannot be replayed to their end, and {rest}"))
+    } else if skipped as f64 > SKIPPED_SHARE_MAX * all as f64 {
+        Some(format!("{path}: {skipped} of its {all} ticks cannot be replayed, and {rest}"))
+    } else {
+        None
     }
 }
 
@@ -199,16 +232,20 @@ fn tell(comparison: &Comparison) -> std::io::Result<()> {
         ))?;
     }
     comparison.remarks.iter().for_each(remark);
-    let differ = comparison.rows.iter().filter(|row| row.verdict.is_named());
-    for row in differ.take(LINES_MAX) {
+    let differ: Vec<&Row> = comparison.rows.iter().filter(|row| row.verdict.is_named()).collect();
+    for row in differ.iter().take(LINES_MAX) {
         say(in_words(row))?;
     }
-    let count = |verdict: Found| comparison.rows.iter().filter(|row| row.verdict == verdict).count();
+    if differ.len() > LINES_MAX {
+        say(format_args!("and {} more, which the table has", differ.len() - LINES_MAX))?;
+    }
+    let places = comparison.places.iter().map(|places| places.verdict);
+    let verdicts: Vec<Found> = comparison.rows.iter().map(|row| row.verdict).chain(places).collect();
+    let count = |verdict: Found| verdicts.iter().filter(|found| **found == verdict).count();
     let (within, unclear) = (count(Found::Within), count(Found::Unclear));
-    let named = comparison.named.len();
+    let (named, all) = (comparison.named.len(), verdicts.len());
     say(format_args!(
-        "{named} of {} measures differ by more than 10 %, {within} are within 10 %, of {unclear} too little was played to say",
-        comparison.rows.len() + usize::from(comparison.places.is_some())
+        "{named} of {all} measures differ by more than 10 %, {within} are within 10 %, of {unclear} too little was played to say"
     ))
 }
 
@@ -276,4 +313,36 @@ fn table(rows: &[Row]) -> TextTable {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use throng::ids::WorldId;
+
+    use super::*;
+
+    /// Remarks of a comparison of one such replay, and what it lacks.
+    fn held(report: &ReplayReport) -> (Vec<String>, Vec<String>) {
+        let profile = throng_likeness::Profile::default();
+        let comparison = Comparison::of(&profile, &profile);
+        let before = comparison.remarks.len();
+        let mut held = Held::new(comparison, &[(Path::new("people"), report)]);
+        (held.comparison.remarks.split_off(before), held.lacking)
+    }
+
+    #[test]
+    fn what_was_not_replayed_is_remarked_and_much_of_it_is_an_error() {
+        let whole = ReplayReport { ticks: 1_000, ..ReplayReport::default() };
+        assert_eq!(held(&whole), (vec![], vec![]));
+        let (remarks, lacking) = held(&ReplayReport { ticks_skipped: 100, ..whole });
+        assert_eq!(remarks, ["people: 0 gaps; 100 ticks without a state before them are left out"]);
+        assert!(lacking.is_empty(), "{lacking:?}");
+        let (_, lacking) = held(&ReplayReport { ticks: 1_000, ticks_skipped: 1_000, ..ReplayReport::default() });
+        assert_eq!(lacking, ["people: 1000 of its 2000 ticks cannot be replayed, and the figures are of the rest"]);
+        let failures = vec![(WorldId::new(0, 0), "there is no such kind".to_owned())];
+        let (remarks, lacking) = held(&ReplayReport { ticks: 1_000, failures, ..ReplayReport::default() });
+        assert!(remarks.len() == 1 && remarks[0].contains("cannot be replayed: there is no such kind"), "{remarks:?}");
+        let told = "people: 1 of its worlds cannot be replayed to their end, and the figures are of the rest";
+        assert_eq!(lacking, [told]);
+    }
 }
