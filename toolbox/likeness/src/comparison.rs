@@ -50,7 +50,7 @@ pub struct Side {
     pub played_s: f64,
     /// Players at a time, on average.
     pub players_at_a_time: f64,
-    /// Of the time that they played, in worlds with players of the other side, which are left out of counts and times.
+    /// Of the time that they played, in worlds with players who are not of this side, which are left out of counts and times.
     pub shared_share: f64,
 }
 
@@ -127,7 +127,7 @@ fn remarks(a: &Side, b: &Side) -> Vec<String> {
         }
         if side.shared_share > 0.0 {
             remarks.push(format!(
-                "{:.0} % of the time of {name} is in worlds with players of the other side, whose counts and times are nobody's",
+                "{:.0} % of the time of {name} is in worlds with players who are not of its side: their counts and times are nobody's",
                 100.0 * side.shared_share
             ));
         }

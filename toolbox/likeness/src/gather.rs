@@ -1,7 +1,7 @@
 //! Gather: hears of each tick of a replay and makes load profiles of it.
 //!
 //! What a player says, and where it is, is its own. What a world counts and takes in a tick belongs to those who are there, in equal
-//! shares; where players of both sides are there it belongs to nobody, since nothing says whose it is. A world without players is
+//! shares; where not all are of one side it belongs to nobody, since nothing says whose it is. A world without players is
 //! left out: it costs what it costs whoever plays.
 //!
 //! ```text

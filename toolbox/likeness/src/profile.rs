@@ -117,7 +117,7 @@ impl Profile {
         self.players.iter().flat_map(|player| &player.played_s).sum()
     }
 
-    /// Of the time that they played, how much was in worlds with players of another side.
+    /// Of the time that they played, how much was in worlds with players who are not of this side.
     pub fn shared_share(&self) -> f64 {
         let (played, alone) = (self.played_s(), self.players.iter().flat_map(|player| &player.alone_s).sum::<f64>());
         if played > 0.0 { (1.0 - alone / played).max(0.0) } else { 0.0 }

@@ -173,7 +173,8 @@ fn what_makes_figures_hard_to_read_is_told() {
     let mut beside = profile(3, 10, ("", 0.0));
     beside.players.iter_mut().for_each(|player| player.alone_s.fill(BLOCK_S / 2.0));
     let found = Comparison::of(&beside, &profile(4, 10, ("", 0.0)));
-    assert!(found.remarks.iter().any(|remark| remark.starts_with("50 % of the time of a is in worlds")), "{found:?}");
+    let told = "50 % of the time of a is in worlds with players who are not of its side";
+    assert!(found.remarks.iter().any(|remark| remark.starts_with(told)), "{found:?}");
     // Nobody at all is no reason to fall over.
     let nobody = Comparison::of(&Profile::default(), &Profile::default());
     assert!(nobody.is_alike() && nobody.rows.is_empty() && nobody.places.is_none());
