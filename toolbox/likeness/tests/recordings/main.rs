@@ -10,12 +10,14 @@ mod yard;
 use std::{collections::BTreeMap, sync::Arc};
 
 use throng::{
-    recording::{RecordingFiles, segments_in},
-    replay::OtherGame,
+    recording::{RecordingFiles, WorldPlan, segments_in},
+    replay::{DoneTick, OtherGame, ReplayOptions, ReplayWatch},
 };
 use throng_likeness::{
     Cell, Comparison, InputsError, Measure, PlaysInputs, Profile, RecordedInputs, Sort, Verdict, Who, hold, hold_one,
 };
+use throng_metrics::game::counter_name;
+use throng_world::{ids::WorldId, input_log::LoggedTick};
 
 use yard::{Manner, Recorded, game, schema};
 
@@ -106,8 +108,44 @@ fn people_beside_bots_in_one_server_are_told_apart() {
     // And all together cost what the world counted.
     let all = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
     assert_eq!((all.profiles[0].players.len(), all.profiles[1].players.len()), (24, 0));
-    let casts = sum(&all.profiles[0], "casts", Sort::Counts);
-    assert!(casts > 0.0 && all.profiles[0].shared_share() < 1e-9);
+    let (casts, counted) = (sum(&all.profiles[0], "casts", Sort::Counts), Casts::of(&recorded).counted());
+    assert!(counted > 10_000 && (casts - counted as f64).abs() < 0.01, "{casts} and {counted}");
+    assert!(all.profiles[0].shared_share() < 1e-9);
+}
+
+/// What the only world of a recording counts as casts, tick by tick.
+#[derive(Default)]
+struct Casts(Vec<(u32, u64)>);
+
+impl Casts {
+    fn of(recorded: &Recorded) -> Self {
+        let mut casts = Self::default();
+        let replayed = recorded.game().replay_watched(&recorded.open(), &ReplayOptions::default(), &mut casts);
+        assert!(replayed.expect("it is of this game").is_equal());
+        casts
+    }
+
+    /// Without the beginning: ten seconds, or a sixth of what is shorter than a minute.
+    fn counted(&self) -> u64 {
+        let first = self.0.first().expect("it ticks").0;
+        let at_s = |tick: u32| f64::from(tick - first) / 20.0;
+        let seconds = self.0.iter().map(|(tick, _)| at_s(*tick)).fold(0.0, f64::max);
+        let begin_s = f64::min(10.0, seconds * (1.0 / 6.0));
+        self.0.iter().filter(|(tick, _)| at_s(*tick) >= begin_s).map(|(_, casts)| casts).sum()
+    }
+}
+
+impl ReplayWatch for Casts {
+    fn begins(&mut self, _: WorldId, _: &WorldPlan, tick: &LoggedTick<'_>) {
+        self.0.push((tick.tick, 0));
+    }
+
+    fn done(&mut self, tick: &DoneTick<'_>) {
+        let casts = tick.counted.iter().filter(|(counter, _)| counter_name(*counter) == "casts");
+        self.0.last_mut().expect("it has begun").1 += casts.map(|(_, count)| count).sum::<u64>();
+    }
+
+    fn ended(&mut self, _: WorldId) {}
 }
 
 fn sum(profile: &Profile, name: &str, sort: Sort) -> f64 {
@@ -115,7 +153,7 @@ fn sum(profile: &Profile, name: &str, sort: Sort) -> f64 {
     profile.players.iter().filter_map(|player| player.values.get(&measure)).flatten().sum()
 }
 
-/// What players are said to have done is what they did: counted again from what the simulator's bots say of themselves.
+/// What players are said to have done is what they were told to do: so many inputs a second, and so many casts and paths with each.
 #[test]
 fn a_profile_holds_what_was_done() {
     let recorded = Recorded::play(4, 8, Manner::USUAL);
