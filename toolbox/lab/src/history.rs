@@ -23,7 +23,10 @@ pub use throng_history::store::{Contents, read};
 /// Keeps a run in a history. None is kept of a run that was not whole, or whose server recorded nothing: it says nothing of
 /// what a tick takes.
 pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
-    let record = record(&run.report, Machine::here(), unix_s(std::time::SystemTime::now()))?;
+    // As the report has it, if one was written: a second calibration would say something else on a busy host.
+    let told = run.report.more.get("machine").map(|told| serde_json::from_value(told.clone())).transpose()?;
+    let machine = told.unwrap_or_else(Machine::here);
+    let record = record(&run.report, machine, unix_s(std::time::SystemTime::now()))?;
     record.map(|record| store::append(folder, &record)).transpose()
 }
 

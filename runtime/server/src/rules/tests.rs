@@ -111,8 +111,8 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check(
         "triggers = 3\n",
         "rules.toml:1: triggers: holds sections; write one of [triggers.manual], [triggers.frame], [triggers.tick], \
-         [triggers.workers-busy], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
-         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash]",
+         [triggers.workers-busy], [triggers.stuck-tick], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], \
+         [triggers.run-queue], [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash]",
     );
     check("log = \"debug\"\n", "rules.toml:1: log: is a section; write [log]");
     check("[triggers]\nframe = true\n", "rules.toml:2: [triggers] frame: is a section; write [triggers.frame]");
@@ -260,8 +260,8 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          \"world.tick\", not \"1.5\"\n\
          rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], \
          [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us], [budgets.KIND.per_tick_us], [triggers.manual], \
-         [triggers.frame], [triggers.tick], [triggers.workers-busy], [triggers.subsystem], [triggers.scope], \
-         [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], \
+         [triggers.frame], [triggers.tick], [triggers.workers-busy], [triggers.stuck-tick], [triggers.subsystem], \
+         [triggers.scope], [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], \
          [triggers.crash], [captures], [log], [replication], [components], [events]",
     );
     check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");

@@ -12,6 +12,7 @@ use std::{
 
 use serde_json::Value;
 use throng_crash::CrashReport;
+use throng_history::Machine;
 
 use crate::child::{Finished, PATIENCE, Signal, Started, alone, finish, folder, this_build, throng, wait_until};
 
@@ -131,6 +132,12 @@ fn a_crash_of_one_action_in_a_hundred_thousand_is_found() {
     a_rare_crash_comes_again("daily-rare-full", &precinct);
 }
 
+fn machine_of(run: &Path) -> Machine {
+    let report = fs::read(run.join("report.json")).expect("each run has one");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    serde_json::from_value(report["machine"].clone()).expect("a machine")
+}
+
 /// Promise: every game has its runs in the day, each with its own report, history and verdict; a second day of the same date
 /// stands beside it.
 #[test]
@@ -141,9 +148,11 @@ fn a_day_has_a_run_of_every_game() {
     fs::create_dir_all(root.join("notes")).expect("a folder of ours");
     let size =
         ["--players", "6", "--npcs", "20", "--seconds", "2", "--history", &history, "--scenario", "log-in-at-once"];
+    let mut machines: Vec<Vec<Machine>> = Vec::new();
     for number in [1, 2] {
         let finished = finish(throng(&words(&root, &size)), WITHIN);
         let (day, place) = check_day(&finished, &root);
+        machines.push(runs(&day).iter().map(|run| machine_of(&place.join(format!("{}-{}", run.0, run.1)))).collect());
         assert!(finished.stderr.contains("notes is no day"), "{}", finished.stderr);
         let games: Vec<(&str, &str)> = runs(&day).iter().map(|(game, scenario, _)| (*game, *scenario)).collect();
         let at_once = "log-in-at-once";
@@ -154,10 +163,12 @@ fn a_day_has_a_run_of_every_game() {
             assert!(own.join("report.json").exists() && own.join("report.html").exists(), "{}", own.display());
             assert!(!own.join("recordings").exists(), "it led to nothing");
         }
-        for run in day["runs"].as_array().unwrap() {
+        for (place, run) in day["runs"].as_array().unwrap().iter().enumerate() {
             assert!(run["worst_frame"]["ms"].as_f64() > Some(0.0) && run["bars"].is_array(), "{run}");
-            assert_eq!(run["history"]["runs"], number, "{run}");
-            assert_eq!(run["history"]["usual_us"].is_number(), number == 2, "{run}");
+            // A host whose cores were taken meanwhile calibrates as another one.
+            let has_earlier = number == 2 && machines[0][place].is_like(&machines[1][place]);
+            assert_eq!(run["history"]["runs"], 1 + u32::from(has_earlier), "{run}: {machines:?}");
+            assert_eq!(run["history"]["usual_us"].is_number(), has_earlier, "{run}");
         }
         assert_eq!(day["day"].as_str().map(|name| name.ends_with("-2")), Some(number == 2), "{day}");
     }
