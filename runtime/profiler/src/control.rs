@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use throng_capture::model::World;
+use throng_capture::model::{TriggerKind, World};
 use throng_platform::{allocator, ticks};
 
 use crate::hand_off::HandOff;
 use crate::kept::KeptCapture;
 use crate::rules::Rules;
 use crate::save_request::{Asked, AskedSave, SAVE_WITHIN, SaveError, Saved, StuckTick};
+use crate::triggers::{Cause, Fired};
 use crate::{log, memory, overruns, pool, saver, thread};
 
 /// How often whoever waits for a capture looks whether the recorder has stopped.
@@ -86,12 +87,25 @@ impl RecorderControl {
     }
 
     /// Has the last seconds saved for a world that is stuck, and waits for nothing: whether they were is in the recorder's
-    /// figures and in its log. Works while the frame's thread is stuck. Does nothing without a folder, within the cooldown of
-    /// the rule, or while too many wait.
-    pub fn report_stuck(&self, stuck: StuckTick, note: &str) {
-        if self.hand_off.settings.captures.is_some() && !self.ask(note, Asked::Watchdog(stuck)) {
-            self.hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
+    /// figures and in its log. Works while the frame's thread is stuck. False within the cooldown of its kind of world, while
+    /// too many captures wait, or after the recorder's end: both are counted, and whoever is stuck still may be told of again.
+    /// Without a folder, or where the rule is off, there is nothing to do. Allocates; takes locks that are held for moments.
+    pub fn report_stuck(&self, stuck: StuckTick, note: &str) -> bool {
+        let rules_say_so = || self.hand_off.rules().trigger(TriggerKind::StuckTick).is_on;
+        if self.hand_off.settings.captures.is_none() || !rules_say_so() {
+            return true;
         }
+        let fired = Fired {
+            kind: TriggerKind::StuckTick,
+            cause: Cause::Tick,
+            world_kind: stuck.world_kind,
+            measured: stuck.running_ns,
+            allowed: stuck.allowed_ns,
+            world: Some(stuck.world),
+            at: ticks::now(),
+            frame: u64::MAX,
+        };
+        self.hand_off.admits_stuck(&fired) && self.ask(note, Asked::Watchdog(fired))
     }
 
     fn ask(&self, note: &str, asked: Asked) -> bool {
@@ -130,15 +144,15 @@ impl RecorderControl {
     }
 
     pub fn figures(&self) -> RecorderFigures {
-        let counts = &self.hand_off.counts;
+        let (counts, stuck) = (&self.hand_off.counts, self.hand_off.stuck_counts());
         RecorderFigures {
             scopes: thread::all().iter().map(|cells| cells.scopes()).sum(),
             records_lost: pool().lost(),
             memory_bytes: pool().size_bytes() as u64,
             captures_saved: counts.saved.load(Ordering::Relaxed),
             captures_failed: counts.failed.load(Ordering::Relaxed),
-            in_cooldown: counts.in_cooldown.load(Ordering::Relaxed),
-            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + overruns::not_kept(),
+            in_cooldown: counts.in_cooldown.load(Ordering::Relaxed) + stuck.in_cooldown,
+            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + overruns::not_kept() + stuck.crowded_out,
             scopes_too_deep: thread::too_deep_count(),
             switches_lost: counts.switches_lost.load(Ordering::Relaxed) + self.hand_off.core_records_lost(),
             samples_dropped: memory::coverage().samples_dropped,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
 use throng_capture::model::{SwitchSource, World};
-use throng_platform::ticks;
+use throng_platform::ticks::{self, Calibration};
 
 use crate::capture_builder::FrameNote;
 use crate::cores::CoreHistory;
@@ -19,7 +19,7 @@ use crate::rules::Rules;
 use crate::save_request::AskedSave;
 use crate::settings::RecorderSettings;
 use crate::switches::SwitchHistory;
-use crate::triggers::{Fired, TriggerCounts};
+use crate::triggers::{Fired, TriggerCounts, Triggers};
 
 /// Frames that are remembered: 16 s at 128 Hz, more than blocks reach back.
 const FRAMES_MAX: usize = 2048;
@@ -41,6 +41,8 @@ pub(crate) struct HandOff {
     rules: Mutex<Rules>,
     /// Counts changes of `rules`; written under its lock.
     rules_version: AtomicU64,
+    /// What judges stuck ticks, by rules of this version: the frame's thread may be stuck itself.
+    stuck: Mutex<(u64, Triggers)>,
     worlds: Mutex<Arc<Vec<World>>>,
     /// Clients and worlds. Written by the frame's thread, read by the recorder's once a second for its own sake alone:
     /// relaxed.
@@ -76,6 +78,7 @@ pub(crate) struct Counts {
 impl HandOff {
     pub fn new(settings: RecorderSettings, switches: SwitchRecords) -> HandOff {
         let rules = settings.rules.clone();
+        let second = Calibration::get().ticks(1_000_000_000);
         HandOff {
             settings,
             start_ns: ticks::monotonic_ns(),
@@ -84,6 +87,7 @@ impl HandOff {
             requests: ArrayQueue::new(REQUESTS_MAX),
             noticed: ArrayQueue::new(REQUESTS_MAX),
             asked: Mutex::new(Some(Vec::new())),
+            stuck: Mutex::new((0, Triggers::new(rules.clone(), second))),
             rules: Mutex::new(rules),
             rules_version: AtomicU64::new(0),
             worlds: Mutex::default(),
@@ -161,6 +165,27 @@ impl HandOff {
 
     pub fn take_asked(&self) -> Vec<AskedSave> {
         lock(&self.asked).as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Whether a stuck tick is to be saved: there is room, its rule is on, and none of its kind of world was saved lately.
+    /// The watchdog's thread.
+    pub fn admits_stuck(&self, fired: &Fired) -> bool {
+        let mut stuck = lock(&self.stuck);
+        let version = self.rules_version.load(Ordering::Acquire);
+        if stuck.0 != version {
+            stuck.1.set_rules(self.rules());
+            stuck.0 = version;
+        }
+        let has_room = lock(&self.asked).as_ref().is_some_and(|waiting| waiting.len() < REQUESTS_MAX);
+        if !has_room {
+            stuck.1.counts.crowded_out += 1;
+        }
+        has_room && stuck.1.admit(fired)
+    }
+
+    /// What became of stuck ticks.
+    pub fn stuck_counts(&self) -> TriggerCounts {
+        lock(&self.stuck).1.counts
     }
 
     /// Nothing more is saved: whoever waits for a capture by hand hears of it.

@@ -49,7 +49,7 @@ pub struct KindBudgets {
 pub struct TriggerRule {
     pub is_on: bool,
     /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes, % for shares. Without
-    /// meaning for `manual`, `crash`, `subsystem` and `scope`, which have budgets instead.
+    /// meaning for `manual`, `crash` and `stuck-tick`, and for `subsystem` and `scope`, which have budgets instead.
     pub threshold: u64,
     /// The threshold is one for worlds of 30 Hz and slower; at faster rates it is the same share of a period
     /// ([`world_kind::fitted`]). So it is with times that nobody has set.
@@ -122,7 +122,8 @@ impl Default for Rules {
             fits_rate: kind.unit() == Unit::Nanoseconds,
             cooldown_s: if kind == TriggerKind::Manual { 0.0 } else { 30.0 },
             pre_roll_s: 1.0,
-            post_roll_s: 0.25,
+            // It is saved while it is stuck.
+            post_roll_s: if kind == TriggerKind::StuckTick { 0.0 } else { 0.25 },
             disk_budget_bytes: 256 << 20,
         };
         Rules {

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use crate::triggers::Fired;
+use crate::world_kind::KindNumber;
+
 /// Writing a capture takes a second at most; a minute means that the disk hangs.
 pub(crate) const SAVE_WITHIN: Duration = Duration::from_secs(60);
 
@@ -32,9 +35,8 @@ pub enum SaveError {
 /// A world that is in one tick for too long, as it is found while it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StuckTick {
-    /// The kernel's id of the thread that ticks it.
-    pub thread_id: u32,
     pub world: u32,
+    pub world_kind: KindNumber,
     /// Since the tick's begin.
     pub running_ns: u64,
     /// What it was told for.
@@ -51,5 +53,5 @@ pub(crate) struct AskedSave {
 /// Who asks for it.
 pub(crate) enum Asked {
     ByHand(Sender<Result<Saved, SaveError>>),
-    Watchdog(StuckTick),
+    Watchdog(Fired),
 }

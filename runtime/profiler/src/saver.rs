@@ -27,7 +27,7 @@ use crate::kept::KeptCapture;
 use crate::memory_growth::MemoryGrowth;
 use crate::pace::{Pace, PacedWriter};
 use crate::record::recorded_world;
-use crate::save_request::{Asked, AskedSave, SaveError, Saved, StuckTick};
+use crate::save_request::{Asked, AskedSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
 use crate::world_kind::KindNumber;
 use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
@@ -79,8 +79,6 @@ struct Saver<'a> {
     host_looks: [HostLook; 2],
     looked_at_ticks: u64,
     told_failures: ToldFailures,
-    /// When a capture of a stuck world was last saved (ticks).
-    stuck_saved_at: Option<u64>,
 }
 
 struct Waiting {
@@ -102,7 +100,6 @@ impl<'a> Saver<'a> {
             host_looks: [HostLook::now(), HostLook::now()],
             looked_at_ticks: ticks::now(),
             told_failures: ToldFailures::default(),
-            stuck_saved_at: None,
         }
     }
 
@@ -118,13 +115,10 @@ impl<'a> Saver<'a> {
                     // Whoever asked may have given up.
                     let _ = reply.send(saved);
                 }
-                Asked::Watchdog(stuck) if self.is_due(at_ticks) => {
-                    self.stuck_saved_at = Some(at_ticks);
-                    let fired = stuck_tick(&stuck, at_ticks);
+                Asked::Watchdog(fired) => {
                     let saved = self.save(&fired, &note, self.other_processes());
                     self.tell(&fired, &saved);
                 }
-                Asked::Watchdog(_) => {}
             }
         }
         // What worlds gave up in their ticks and was too large to be freed there.
@@ -137,14 +131,6 @@ impl<'a> Saver<'a> {
             self.host_looks[1] = HostLook::now();
         }
         self.memory_growth.look(now, &self.clock, self.hand_off);
-    }
-
-    /// Whether a capture of a stuck world is to be saved: the next one within the cooldown would show the same.
-    fn is_due(&self, at_ticks: u64) -> bool {
-        let rules = self.hand_off.rules();
-        let rule = rules.trigger(TriggerKind::StuckTick);
-        let cooldown = self.clock.calibration.ticks((f64::from(rule.cooldown_s) * 1e9) as u64);
-        rule.is_on && self.stuck_saved_at.is_none_or(|saved_at| at_ticks.saturating_sub(saved_at) >= cooldown)
     }
 
     /// Who else has used the cores in the last one to two seconds.
@@ -294,20 +280,6 @@ pub(crate) fn crash_capture(hand_off: &HandOff, world: Option<u32>) -> io::Resul
 fn by_hand(at: u64) -> Fired {
     let (kind, cause, world_kind) = (TriggerKind::Manual, Cause::Frame, KindNumber::NONE);
     Fired { kind, cause, world_kind, measured: 0, allowed: 0, world: None, at, frame: u64::MAX }
-}
-
-fn stuck_tick(stuck: &StuckTick, at: u64) -> Fired {
-    let ticking = thread::all().into_iter().find(|cells| cells.tid() == stuck.thread_id);
-    Fired {
-        kind: TriggerKind::StuckTick,
-        cause: Cause::Tick,
-        world_kind: ticking.map_or(KindNumber::NONE, |cells| cells.kind_of_world()),
-        measured: stuck.running_ns,
-        allowed: stuck.allowed_ns,
-        world: Some(stuck.world),
-        at,
-        frame: u64::MAX,
-    }
 }
 
 /// Everything about the moments around `fired`.

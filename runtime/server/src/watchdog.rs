@@ -39,7 +39,7 @@ use throng_platform::{
     threads::{Priority, spawn_named},
     time::Nanos,
 };
-use throng_profiler::{StuckTick, log_category, log_warn};
+use throng_profiler::{StuckTick, log_category, log_warn, world_kind};
 use throng_world::ids::WorldId;
 
 use long::LongWatch;
@@ -75,6 +75,9 @@ const SLEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// A world that is stuck in tick after tick is named in the log so often: its line has a stack.
 const LINE_PERIOD: Nanos = Nanos::from_secs(10);
+
+/// A capture that was refused is asked for again after so many looks: a second.
+const LOOKS_TO_REPORT: u32 = 100;
 
 /// Worlds whose lines are remembered. Beyond them the one that was named longest ago may be named again sooner.
 const NAMED_MAX: usize = 256;
@@ -134,7 +137,10 @@ impl Server {
 struct Seen {
     since: Nanos,
     looks: u32,
+    /// Looks at which it was stuck.
+    stuck_looks: u32,
     is_named: bool,
+    is_reported: bool,
 }
 
 struct Watch {
@@ -174,10 +180,8 @@ impl Watch {
                 continue;
             }
             stuck += 1;
-            if !std::mem::replace(&mut seen.is_named, true) {
-                self.published.set_worlds_stuck(stuck);
-                self.name(running, now);
-            }
+            self.published.set_worlds_stuck(stuck);
+            self.tell(place, running, now);
         }
         self.published.set_worlds_stuck(stuck);
         // By the frame's thread, which knows of workers that help a stuck one, too.
@@ -189,21 +193,42 @@ impl Watch {
         self.failover.end_process(stuck, &self.published, self.source.as_deref_mut(), self.clock.now())
     }
 
-    fn name(&mut self, running: Running, now: Nanos) {
+    /// Has the log and a capture tell of it, each once in its tick: a world that was told of just before is told of again when
+    /// it is stuck for longer than that holds.
+    fn tell(&mut self, place: usize, running: Running, now: Nanos) {
+        if !self.seen[place].is_named && self.is_news(running.world, now) {
+            self.seen[place].is_named = true;
+            self.name(running);
+        }
+        let seen = self.seen[place];
+        if !seen.is_reported && seen.stuck_looks.is_multiple_of(LOOKS_TO_REPORT) {
+            self.seen[place].is_reported = self.report(running);
+        }
+        self.seen[place].stuck_looks += 1;
+    }
+
+    fn name(&mut self, running: Running) {
         let Running { thread_id, world, kind, since } = running;
         let kind = self.published.kind_name(kind);
         let scopes = open_scopes(thread_id).join(" > ");
-        let running = self.clock.now().saturating_sub(since);
-        if self.is_news(world, now) {
-            let stack = stack_of(self.source.as_deref_mut(), thread_id);
-            let running_ms = running.as_millis_f64();
-            log_warn!(WORLD, %world, kind, running_ms, thread = thread_id, scopes, stack, "a world is stuck in its tick");
-        }
-        if let Some(recorder) = self.published.recorder() {
-            let (running_ns, allowed_ns) = (running.0, STUCK_AFTER.0);
-            let stuck = StuckTick { thread_id, world: world.number(), running_ns, allowed_ns };
-            recorder.report_stuck(stuck, &format!("in {scopes}"));
-        }
+        let stack = stack_of(self.source.as_deref_mut(), thread_id);
+        let running_ms = self.clock.now().saturating_sub(since).as_millis_f64();
+        log_warn!(WORLD, %world, kind, running_ms, thread = thread_id, scopes, stack, "a world is stuck in its tick");
+    }
+
+    /// Whether the recorder has it, or wants none.
+    fn report(&self, running: Running) -> bool {
+        let Some(recorder) = self.published.recorder() else { return true };
+        let Running { thread_id, world, kind, since } = running;
+        let stuck = StuckTick {
+            world: world.number(),
+            world_kind: world_kind::number_of(&self.published.kind_name(kind)),
+            running_ns: self.clock.now().saturating_sub(since).0,
+            allowed_ns: STUCK_AFTER.0,
+        };
+        let scopes = open_scopes(thread_id);
+        let note = if scopes.is_empty() { String::new() } else { format!("in {}", scopes.join(" > ")) };
+        recorder.report_stuck(stuck, &note)
     }
 
     /// Whether the log has had no line about this world for a while.
@@ -280,6 +305,22 @@ mod tests {
         assert_eq!(scene.stuck_after_ms(2, 200), Some(80));
         drop(stuck);
         assert_eq!(scene.stuck_after_ms(1, 10), Some(10));
+    }
+
+    /// Promise: a world that hangs for good is named, also when it was just back from a short hang.
+    #[test]
+    fn a_world_that_was_named_just_now_is_named_again_if_it_stays_stuck() {
+        let mut scene = Scene::new();
+        let short = scene.begin(1, 12);
+        assert_eq!(scene.stuck_after_ms(1, 200), Some(80));
+        assert!(scene.watch.seen[1].is_named);
+        drop(short);
+        scene.stuck_after_ms(u64::MAX, 5_000);
+        let _for_good = scene.begin(1, 12);
+        scene.stuck_after_ms(u64::MAX, 4_000);
+        assert!(!scene.watch.seen[1].is_named, "9 s after its line");
+        scene.stuck_after_ms(u64::MAX, 2_000);
+        assert!(scene.watch.seen[1].is_named, "11 s after it");
     }
 
     #[test]

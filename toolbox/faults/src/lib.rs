@@ -4,8 +4,8 @@
 //! | name | what is wrong | what should be saved |
 //! |---|---|---|
 //! | `dear-hideout` | a hideout takes ten times as long as it would | |
-//! | `hung-world` | one tick of a world sleeps for two seconds | `scope` |
-//! | `stuck-world` | one tick of a world sleeps for ten minutes | `scope` |
+//! | `hung-world` | one tick of a world sleeps for two seconds | `stuck-tick`, then `scope` |
+//! | `stuck-world` | one tick of a world sleeps for ten minutes | `stuck-tick` |
 //! | `slow-world` | every tick of a world computes for 40 ms more | `scope` |
 //! | `surge` | in one minute of three a world computes for 80 ms in each tick, in the others for 16 | `scope` |
 //! | `short-surge` | the same in ten seconds of thirty | `scope` |

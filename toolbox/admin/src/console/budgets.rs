@@ -147,7 +147,12 @@ impl Live {
         rule.is_on = is_on;
         if let Some(threshold) = threshold {
             if !has_threshold(kind) {
-                return Err(format!("threshold: `{}` has none; `budget.set` says what is too much", kind.name()));
+                let why = match kind {
+                    TriggerKind::Subsystem | TriggerKind::Scope => "; `budget.set` says what is too much",
+                    TriggerKind::StuckTick => ": it is 75 ms, always",
+                    _ => "",
+                };
+                return Err(format!("threshold: `{}` has none{why}", kind.name()));
             }
             // What somebody says holds at every rate.
             (rule.threshold, rule.fits_rate) = ((threshold * unit(kind).1).round() as u64, false);

@@ -62,9 +62,10 @@ fn a_hung_world_is_named_with_its_stack_while_everything_answers() {
     let saved = saved.expect("the watchdog has a capture saved").display().to_string();
     assert!(saved.contains("world.tick@hideout"), "{saved}");
     let story = finish(throng(&["capture", "show", &saved]), WITHIN).stdout;
+    let told = story.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("and went on, in world.tick > "), "{story}");
     for words in [
         "(hideout) was in one tick for",
-        "throng_faults.world.inflict",
         "stuck-tick world.tick",
         "from inside and from outside",
         "inside.cpu_cores",
