@@ -61,7 +61,7 @@ pub struct About {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Trigger {
     pub kind: TriggerKind,
-    /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick`, empty for `Frame`,
+    /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick` and `StuckTick`, empty for `Frame`,
     /// `WorkersBusy` and `Manual`. A subsystem that has a budget of its own in one kind of world is called `ai@dark-zone`,
     /// one with a budget for a tick of it `ai per tick@dark-zone`.
     pub name: String,

@@ -127,8 +127,9 @@ pub struct WorldFacts {
     pub dearest_scope: Option<String>,
     #[serde(skip)]
     pub wall_ns: u64,
+    /// Of the thread that ran it longest: others may have helped at the same time.
     #[serde(skip)]
-    pub running_ns: u64,
+    pub running_ns_max: u64,
     #[serde(skip)]
     pub usual_wall_ns: u64,
     #[serde(skip)]

@@ -136,7 +136,9 @@ pub fn worlds(context: &Context, rows_max: usize) -> Vec<WorldFacts> {
                 Some(of_world.cost.exclusive.total_ns())
             });
             let usual_wall_ns = median(usual.collect());
-            let (scope, dearest_scope_ns) = dearest_scope(context, frame, id).unzip();
+            let part = Attribution::of_part(context.capture, frame, &|_, of| of == Some(id));
+            let (scope, dearest_scope_ns) = part.as_ref().and_then(dearest_scope).unzip();
+            let threads = part.iter().flat_map(|part| &part.threads);
             WorldFacts {
                 id,
                 name: context.world(id),
@@ -149,7 +151,7 @@ pub fn worlds(context: &Context, rows_max: usize) -> Vec<WorldFacts> {
                 usual_wall_ms: words::ms(usual_wall_ns),
                 dearest_scope: scope.map(|site| context.site(site)),
                 wall_ns: spent.total_ns(),
-                running_ns: spent.running_ns,
+                running_ns_max: threads.map(|thread| thread.spent().running_ns).max().unwrap_or(0),
                 usual_wall_ns,
                 dearest_scope_ns: dearest_scope_ns.unwrap_or(0),
             }
@@ -159,8 +161,7 @@ pub fn worlds(context: &Context, rows_max: usize) -> Vec<WorldFacts> {
     facts
 }
 
-fn dearest_scope(context: &Context, frame: &FrameCost, world: u32) -> Option<(u32, u64)> {
-    let part = Attribution::of_part(context.capture, frame, &|_, of| of == Some(world))?;
+fn dearest_scope(part: &FrameCost) -> Option<(u32, u64)> {
     let dearest = part.sites.iter().max_by_key(|(_, cost)| cost.exclusive.total_ns())?;
     (dearest.1.exclusive.total_ns() > 0).then_some((dearest.0, dearest.1.exclusive.total_ns()))
 }

@@ -3,8 +3,8 @@
 //! Each kind of trigger has its sentence. A frame, a subsystem or a scope that took too long has a cause of its own,
 //! looked for in this order: a core that stood still, a wait for a lock, a wait for a core, one dear world, sleep
 //! within a world's tick, one subsystem that took more than usual. The first that explains at least half of the excess
-//! is named; stalls and waits come first because they make everything around them look slow. But a world that would have
-//! broken the frame's budget with a core all the time comes before them: taking the waits away would not mend it.
+//! is named; stalls and waits come first because they make everything around them look slow. But where a frame was
+//! closed on time, a world that ran for longer than its budget comes before them: taking the waits away would not mend it.
 
 use super::{
     context::{Context, is_urgent},
@@ -89,10 +89,12 @@ fn frame_cause(context: &Context, story: &Story) -> Option<String> {
     let excess_ns = frame.wall_ns.saturating_sub(usual_ns).max(1);
     let (begin_ns, end_ns) = context.window_ns();
 
-    let has_each_switch = context.capture.about.switches.has_each_switch();
-    let is_over = |world: &&WorldFacts| is_over_by_itself(world.running_ns, frame.budget_ns, excess_ns);
-    if let Some(world) = story.worlds.iter().filter(|_| has_each_switch).find(is_over) {
-        return Some(format!("{}, and ran for {} of that", of_world(world), words::time(world.running_ns)));
+    // No world makes a frame longer than its grid: what is longer waited for something.
+    let was_closed = frame.wall_ns <= frame.budget_ns.saturating_add(frame.budget_ns / 10);
+    let can_be_told = was_closed && context.capture.about.switches.has_each_switch();
+    let is_over = |world: &&WorldFacts| is_over_by_itself(world.running_ns_max, frame.budget_ns, excess_ns);
+    if let Some(world) = story.worlds.iter().filter(|_| can_be_told).find(is_over) {
+        return Some(format!("{}, and ran for {} of that", of_world(world), words::time(world.running_ns_max)));
     }
     if let Some(cause) = stalls::cause(context, (begin_ns, end_ns), excess_ns) {
         return Some(cause);
