@@ -70,7 +70,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
   const table = new LiveTable<Capture>({
     caption: "Captures, the newest first",
     key: ({ path }) => path,
-    sortedBy: "saved",
+    sortedBy: "saved (UTC)",
     openLabel: "open in the viewer",
     empty: "Nothing was bad enough to be kept, or this server keeps nothing.",
     open: (capture) => {
@@ -83,7 +83,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
       handing.set(opened, { capture });
     },
     headings: [
-      { name: "saved", title: "UTC", cell: ({ saved_unix_s }) => moment(saved_unix_s), by: ({ saved_unix_s }) => saved_unix_s, isNumber: true },
+      { name: "saved (UTC)", cell: ({ saved_unix_s }) => moment(saved_unix_s), by: ({ saved_unix_s }) => saved_unix_s, isNumber: true },
       { name: "trigger", cell: ({ trigger }) => trigger ?? "cannot be read", by: ({ trigger }) => trigger ?? "" },
       { name: "about", cell: ({ name }) => name ?? "", by: ({ name }) => name ?? "" },
       { name: "world", cell: ({ world }) => world ?? "", by: ({ world }) => world ?? "" },

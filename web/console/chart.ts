@@ -60,11 +60,11 @@ export class Chart {
     const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
     const values = model.history.map(options.value);
     const last = values.at(-1);
-    if (!context || width === 0 || last === undefined) return;
+    if (!context || width === 0 || last === undefined || Number.isNaN(last)) return;
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
     const moment = model.history.at(-1)!;
     const limit = options.limit?.(moment);
-    const most = Math.max(...values);
+    const most = Math.max(...values.filter((value) => !Number.isNaN(value)));
     const top = Math.max(most, limit ?? 0, 1e-9) * 1.1;
     // By the clock and not by their number: while the server stands still nothing is told, and that is seen.
     const times = model.history.map(({ atUnixS }) => atUnixS);
@@ -82,7 +82,8 @@ export class Chart {
     context.lineJoin = "round";
     context.beginPath();
     values.forEach((value, at) => {
-      const isApart = at === 0 || times[at]! - times[at - 1]! > APART;
+      if (Number.isNaN(value)) return;
+      const isApart = at === 0 || Number.isNaN(values[at - 1]) || times[at]! - times[at - 1]! > APART;
       if (isApart) context.moveTo(x(at) - ratio, y(value));
       context.lineTo(x(at), y(value));
     });

@@ -40,25 +40,32 @@ function valueText({ name, value }: HostFigure): string {
   return `${value.toFixed(2)} s`;
 }
 
-/** Waiting for cores, as cores, from which on ticks are late for it. */
+/** Waiting for cores, as cores, of which ticks may be late. */
 const WAITING_BAD = 0.2;
+/** What the hypervisor may take (cores). */
+const STEAL_BAD = 0.05;
 
 const isBad = ({ name, value }: HostFigure): boolean =>
-  (name === "outside.group_throttled_share" && value > 0) || (name === "outside.host_steal_cores" && value > 0.05) || (name === "inside.run_queue_wait_cores" && value > WAITING_BAD);
+  (name === "outside.group_throttled_share" && value > 0) || (name === "outside.host_steal_cores" && value > STEAL_BAD) || (name === "inside.run_queue_wait_cores" && value > WAITING_BAD);
 
 /** Whether the process had its cores in this second, and who had them otherwise. */
 function coresTold(model: Model, server: ServerNow): { text: string; isBad: boolean } {
-  const waiting = model.hostFigure("inside.run_queue_wait_cores") ?? 0;
+  const waiting = model.hostFigure("inside.run_queue_wait_cores");
+  const steal = model.hostFigure("outside.host_steal_cores") ?? 0;
   const told: string[] = [];
   if (server.ticks_missed_host > 0) {
     told.push(`The host took a core for ${server.host_took_ms_max.toFixed(0)} ms; ${count(server.ticks_missed_host)} ticks were missed for it in this second.`);
   }
-  if (waiting > WAITING_BAD) {
+  if (steal > STEAL_BAD) told.push(`The hypervisor took ${cores(steal)} from this host.`);
+  if (waiting !== undefined && waiting > WAITING_BAD) {
     const [others, all] = [model.otherCores(), model.hostFigure("outside.host_cores")];
     const used = others === undefined ? "" : ` Other processes use ${cores(others)}${all === undefined ? "" : ` of ${all.toFixed(0)}`}.`;
-    told.push(`Threads that were ready waited for a core: ${cores(waiting)} of waiting.${used} A capture that is saved now names them.`);
+    told.push(`Threads that were ready, those of low priority among them, waited for a core: ${cores(waiting)} of waiting.${used} A capture that is saved now names them.`);
   }
-  if (told.length === 0) return { text: "The process had a core whenever it was ready, but for moments.", isBad: false };
+  if (told.length === 0) {
+    const text = waiting === undefined ? "This kernel does not tell how long threads wait for a core." : "The process had a core whenever it was ready, but for moments.";
+    return { text, isBad: false };
+  }
   return { text: told.join(" "), isBad: true };
 }
 

@@ -79,8 +79,7 @@ function showState(): void {
   else if (streamState === "live" && health) {
     [text, mood] = [health.state, health.state === "stuck" ? "bad" : "good"];
     const now = performance.now();
-    if (now >= hung.until) hung.worlds = 0;
-    if (health.worlds_stuck > 0) hung = { worlds: Math.max(hung.worlds, health.worlds_stuck), until: now + HUNG_FOR_MS };
+    if (now >= hung.until || health.worlds_stuck >= hung.worlds) hung = { worlds: health.worlds_stuck, until: now + HUNG_FOR_MS };
     if (health.state !== "stuck" && hung.worlds > 0) [text, mood] = [hung.worlds === 1 ? "1 world hangs" : `${hung.worlds} worlds hang`, "bad"];
   }
   pill.textContent = text;

@@ -15,7 +15,7 @@ export interface Moment {
   frameBudgetMs: number;
   missed: number;
   cpuCores: number;
-  /** Ready to run, and waiting for a core. */
+  /** Ready to run, and waiting for a core; as the next not a number where the host does not tell. */
   waitingCores: number;
   otherCores: number;
   stealCores: number;
@@ -67,10 +67,11 @@ export class Model {
     return this.second?.host.find((figure) => figure.name === name)?.value;
   }
 
-  /** What other processes use of the host's cores; undefined where the host does not tell. */
+  /** What other processes use of the host's cores, without interrupts; undefined where the host does not tell. */
   otherCores(): number | undefined {
     const [busy, own] = [this.hostFigure("outside.host_busy_cores"), this.hostFigure("inside.cpu_cores")];
-    return busy === undefined || own === undefined ? undefined : Math.max(0, busy - own);
+    const interrupts = this.hostFigure("outside.host_softirq_cores") ?? 0;
+    return busy === undefined || own === undefined ? undefined : Math.max(0, busy - own - interrupts);
   }
 
   private takeFrames({ numbers, us, lost }: Frames): void {
@@ -96,8 +97,8 @@ export class Model {
       frameBudgetMs: server.frame_budget_ms,
       missed: server.ticks_missed,
       cpuCores: server.cpu_cores,
-      waitingCores: this.hostFigure("inside.run_queue_wait_cores") ?? 0,
-      otherCores: this.otherCores() ?? 0,
+      waitingCores: this.hostFigure("inside.run_queue_wait_cores") ?? NaN,
+      otherCores: this.otherCores() ?? NaN,
       stealCores: this.hostFigure("outside.host_steal_cores") ?? 0,
       rssMb: server.rss_mb,
       bytesOut: server.bytes_out_per_s,

@@ -3,13 +3,15 @@
 // Everything that changes goes through here and is told to all who show it.
 
 import { isLong } from "../elements/frames.ts";
-import { TRIGGER_KINDS } from "./format/capture.ts";
 import { worldAt } from "./prepare/range_sums.ts";
 import type { Prepared } from "./prepare/prepare.ts";
 import { upperBound } from "./prepare/search.ts";
 import type { Selection } from "./selection.ts";
 import { closedAtFirst } from "./timeline/tracks.ts";
 import { View } from "./timeline/view.ts";
+
+/** Triggers whose measure is one stretch, which ended when they fired. */
+const STRETCHES: ReadonlySet<string> = new Set(["frame", "scope", "lock-wait", "run-queue", "stuck-tick"]);
 
 export type Change = "view" | "selection" | "search" | "world" | "tracks" | "tab";
 
@@ -103,10 +105,9 @@ export class State {
   firstView(): [number, number] | undefined {
     const { frames, about } = this.prepared;
     const { kind, atNs, measured } = about.trigger;
-    const isTime = TRIGGER_KINDS.some(([name, unit]) => name === kind && unit === "ns");
     const stretches: [number, number][] = [];
     if (this.toldFrame >= 0) stretches.push([frames.begin[this.toldFrame]!, frames.end[this.toldFrame]!]);
-    if (isTime && measured > 0) stretches.push([Math.max(0, atNs - measured), Math.min(atNs, about.endNs)]);
+    if (STRETCHES.has(kind) && measured > 0) stretches.push([Math.max(0, atNs - measured), Math.min(atNs, about.endNs)]);
     if (stretches.length === 0) return undefined;
     return [Math.min(...stretches.map(([begin]) => begin)), Math.max(...stretches.map(([, end]) => end))];
   }
