@@ -12,10 +12,10 @@ use throng_platform::cores;
 
 pub use calibration::Calibration;
 
-/// As much apart as this, and they are other machines: noise of a shared host is less in the first, and memory's latency moves
-/// with the neighbours.
+/// As much apart as this, and they are other machines: noise of a shared host is less in the first. A wait for memory moves with
+/// the neighbours and with whether the kernel has a large page left: 124 and 290 ns were read on one host within a minute.
 const INTEGER_APART_MAX: f64 = 0.20;
-const MEMORY_APART_MAX: f64 = 0.60;
+const MEMORY_APART_MAX: f64 = 1.50;
 
 /// Facts about a host; empty or 0 where unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -198,7 +198,8 @@ mod tests {
         check(|other| other.kernel = "6.18.9".into(), &[]);
         check(|other| other.kernel = "6.19.0".into(), &["kernel: 6.18 and 6.19"]);
         check(|other| other.calibration.integer_ns = 1.3, &["step of integers: 1.00 and 1.30"]);
-        check(|other| other.calibration.memory_ns = 170.0, &["wait for memory"]);
+        check(|other| other.calibration.memory_ns = 235.0, &[]);
+        check(|other| other.calibration.memory_ns = 260.0, &["wait for memory"]);
         // Reports of earlier builds say less.
         let says_less = |other: &mut Machine| {
             (other.kernel, other.clock_source, other.virtualisation) = Default::default();

@@ -64,12 +64,9 @@ fn a_hung_world_is_named_with_its_stack_while_everything_answers() {
     let story = finish(throng(&["capture", "show", &saved]), WITHIN).stdout;
     let told = story.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("and went on, in world.tick > "), "{story}");
-    for words in [
-        "(hideout) was in one tick for",
-        "stuck-tick world.tick",
-        "from inside and from outside",
-        "inside.cpu_cores",
-    ] {
+    for words in
+        ["(hideout) was in one tick for", "stuck-tick world.tick", "from inside and from outside", "inside.cpu_cores"]
+    {
         assert!(story.contains(words), "{words:?} is not in\n{story}");
     }
 
