@@ -8,6 +8,8 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
+    thread,
+    time::Duration,
 };
 
 use rand::{Rng, SeedableRng};
@@ -92,6 +94,10 @@ fn check(test: &str, cycles: u64) {
         fs::remove_file(ballast).unwrap();
         let mut whole = present.whole();
         (0..claimed).for_each(|cell| _ = whole.delete(Key::cell(1, cell)));
+        // Why it was down is answered before it is up again.
+        while writer.is_down() {
+            thread::sleep(Duration::from_millis(1));
+        }
         writer.submit(whole).unwrap();
         await_ack(&mut writer).outcome.unwrap();
     }
