@@ -128,9 +128,10 @@ impl RecordedHash<'_> {
     pub fn entities(&self) -> impl Iterator<Item = (u32, u16)> {
         let (mut from, mut next) = (Reader::new(self.entities), 0_u64);
         std::iter::from_fn(move || {
-            let place = next + from.varint().ok()?;
-            next = place + 1;
-            Some((u32::try_from(place).ok()?, u16::from_le_bytes(from.array().ok()?)))
+            // A recording may say anything.
+            let place = u32::try_from(next.checked_add(from.varint().ok()?)?).ok()?;
+            next = u64::from(place) + 1;
+            Some((place, u16::from_le_bytes(from.array().ok()?)))
         })
     }
 }
@@ -364,4 +365,32 @@ fn read_list(from: &mut Reader<'_>) -> Result<Vec<String>, Fault> {
         return Err(Fault::OutOfRange);
     }
     (0..count).map(|_| read_text(from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_beyond_all_numbers_end_the_list_of_entities() {
+        let varint = |value: u64| {
+            let mut bytes = Vec::new();
+            let mut left = value;
+            while left >= 0x80 {
+                bytes.push(left as u8 | 0x80);
+                left >>= 7;
+            }
+            bytes.push(left as u8);
+            bytes
+        };
+        let entities = |steps: &[u64]| {
+            let list: Vec<u8> = steps.iter().flat_map(|step| [varint(*step), vec![7, 0]].concat()).collect();
+            let hash = RecordedHash { ticks: 1, whole: 2, random: 3, columns: &[], entities: &list };
+            hash.entities().collect::<Vec<_>>()
+        };
+        assert_eq!(entities(&[4, 0, 2]), [(4, 7), (5, 7), (8, 7)]);
+        assert_eq!(entities(&[4, u64::MAX, 0]), [(4, 7)]);
+        assert_eq!(entities(&[u64::from(u32::MAX), 0]), [(u32::MAX, 7)]);
+        assert_eq!(entities(&[u64::from(u32::MAX) + 1]), []);
+    }
 }
