@@ -1,6 +1,6 @@
 //! Beside: a part of CI that runs while another one mostly waits.
 //!
-//! Most of the tests' time is servers and bots that play for some seconds: five minutes of processor time in eleven, on two cores.
+//! Most of the tests' time is servers and bots that play for some seconds.
 //! The compiler and the fuzz targets take the rest, at the lowest priority, as a process of their own. What it says goes
 //! into a file, since two that speak at once cannot be read, and is shown when it has ended.
 
