@@ -145,14 +145,36 @@ fn a_full_disk_costs_saves_and_no_ticks() {
     fill_and_free("disks-full", &disk, 2);
 }
 
-#[test]
-#[ignore = "full form: 200 times full and free, on memory and on ext4"]
-fn r32_two_hundred_times_full_and_free() {
+// Four tests of fifty times: `cargo xtask reliability --minutes` goes on between them.
+
+fn fifty_times_full_and_free(name: &str, make: fn(&str) -> Option<Mounted>) {
     let _alone = alone();
-    for make in [Mounted::tmpfs, Mounted::ext4] {
-        let Some(disk) = make("disks-full-form") else { return };
-        fill_and_free("disks-full-full", &disk, 100);
-    }
+    let Some(disk) = make(name) else { return };
+    fill_and_free(name, &disk, 50);
+}
+
+#[test]
+#[ignore = "full form: takes 20 min"]
+fn r32_memory_full_and_free_1_to_50() {
+    fifty_times_full_and_free("disks-memory-50", Mounted::tmpfs);
+}
+
+#[test]
+#[ignore = "full form: takes 20 min"]
+fn r32_memory_full_and_free_51_to_100() {
+    fifty_times_full_and_free("disks-memory-100", Mounted::tmpfs);
+}
+
+#[test]
+#[ignore = "full form: takes 20 min"]
+fn r32_ext4_full_and_free_1_to_50() {
+    fifty_times_full_and_free("disks-ext4-50", Mounted::ext4);
+}
+
+#[test]
+#[ignore = "full form: takes 20 min"]
+fn r32_ext4_full_and_free_51_to_100() {
+    fifty_times_full_and_free("disks-ext4-100", Mounted::ext4);
 }
 
 fn stall(name: &str, disk: &Mounted, stalls: u32) {

@@ -149,10 +149,40 @@ fn a_stale_owner_writes_nothing_and_nobody_has_anything_twice() {
     hand_over_again_and_again("owners", 2);
 }
 
-#[test]
-#[ignore = "full form: 500 times, two hours"]
-fn r34_five_hundred_owners_that_stand_still_or_die() {
+// Five tests of a hundred times: `cargo xtask reliability --minutes` goes on between them.
+
+fn a_hundred_owners(name: &str) {
     let _alone = alone();
-    let slowest = hand_over_again_and_again("owners-full", 500);
+    let slowest = hand_over_again_and_again(name, 100);
     assert!(slowest <= STUCK_MAX, "{slowest:?}");
+}
+
+#[test]
+#[ignore = "full form: takes 25 min"]
+fn r34_owners_that_stand_still_or_die_1_to_100() {
+    a_hundred_owners("owners-100");
+}
+
+#[test]
+#[ignore = "full form: takes 25 min"]
+fn r34_owners_that_stand_still_or_die_101_to_200() {
+    a_hundred_owners("owners-200");
+}
+
+#[test]
+#[ignore = "full form: takes 25 min"]
+fn r34_owners_that_stand_still_or_die_201_to_300() {
+    a_hundred_owners("owners-300");
+}
+
+#[test]
+#[ignore = "full form: takes 25 min"]
+fn r34_owners_that_stand_still_or_die_301_to_400() {
+    a_hundred_owners("owners-400");
+}
+
+#[test]
+#[ignore = "full form: takes 25 min"]
+fn r34_owners_that_stand_still_or_die_401_to_500() {
+    a_hundred_owners("owners-500");
 }

@@ -75,8 +75,26 @@ fn r34_a_traveller_is_in_one_world_with_everything_whenever_the_process_dies() {
     check(0..1);
 }
 
-#[test]
-#[ignore = "the full size of R34: every frame of 2,000 journeys, hours"]
-fn r34_travellers_of_a_thousand_seeds() {
-    check(0..1_000);
+/// The full form in pieces: `cargo xtask reliability --minutes` goes on between them.
+macro_rules! full_form {
+    ($($name:ident: $seeds:expr,)*) => {$(
+        #[test]
+        #[ignore = "full form: every frame of 200 journeys"]
+        fn $name() {
+            check($seeds);
+        }
+    )*};
+}
+
+full_form! {
+    r34_travellers_of_seeds_0_to_99: 0..100,
+    r34_travellers_of_seeds_100_to_199: 100..200,
+    r34_travellers_of_seeds_200_to_299: 200..300,
+    r34_travellers_of_seeds_300_to_399: 300..400,
+    r34_travellers_of_seeds_400_to_499: 400..500,
+    r34_travellers_of_seeds_500_to_599: 500..600,
+    r34_travellers_of_seeds_600_to_699: 600..700,
+    r34_travellers_of_seeds_700_to_799: 700..800,
+    r34_travellers_of_seeds_800_to_899: 800..900,
+    r34_travellers_of_seeds_900_to_999: 900..1_000,
 }

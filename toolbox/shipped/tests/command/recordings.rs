@@ -31,12 +31,13 @@ impl Recorded {
         let [settings, folder] = [settings, place.join("recordings")].map(|path| path.display().to_string());
         let serve = ["--game", game, "--config", &settings, "--record", &folder, "--workers", "2", "--saves", "none"];
         let server = Server::start(&[&serve[..], size].concat());
+        let within = WITHIN + Duration::from_secs(seconds.into());
         let (bots, seconds) = (bots.to_string(), seconds.to_string());
         let address = server.address.to_string();
         let mut swarm =
             throng(&["bots", "--game", game, "--connect", &address, "--players", &bots, "--seconds", &seconds]);
         swarm.env("THRONG_PRIVATE_KEY", KEY);
-        let played = finish(swarm, WITHIN);
+        let played = finish(swarm, within);
         assert!(played.status.success(), "{}", played.stderr);
         let said = finish(throng(&["record", &server.admin_address.to_string(), "--json"]), WITHIN);
         let status = said.json();

@@ -201,10 +201,28 @@ fn no_coin_is_doubled_or_lost_where_worlds_are_saved_as_their_checkpoints() {
     check(0..20, Form::Checkpoint);
 }
 
-#[test]
-#[ignore = "the full size of R33 and R34: ten thousand seeds, some hours"]
-fn r33_r34_ten_thousand_seeds() {
-    Form::ALL.into_iter().for_each(|form| check(0..10_000, form));
+/// The full form in pieces: `cargo xtask reliability --minutes` goes on between them.
+macro_rules! full_form {
+    ($($name:ident: $seeds:expr,)*) => {$(
+        #[test]
+        #[ignore = "full form: a thousand seeds of each form of saving"]
+        fn $name() {
+            Form::ALL.into_iter().for_each(|form| check($seeds, form));
+        }
+    )*};
+}
+
+full_form! {
+    r33_r34_seeds_0_to_999: 0..1_000,
+    r33_r34_seeds_1000_to_1999: 1_000..2_000,
+    r33_r34_seeds_2000_to_2999: 2_000..3_000,
+    r33_r34_seeds_3000_to_3999: 3_000..4_000,
+    r33_r34_seeds_4000_to_4999: 4_000..5_000,
+    r33_r34_seeds_5000_to_5999: 5_000..6_000,
+    r33_r34_seeds_6000_to_6999: 6_000..7_000,
+    r33_r34_seeds_7000_to_7999: 7_000..8_000,
+    r33_r34_seeds_8000_to_8999: 8_000..9_000,
+    r33_r34_seeds_9000_to_9999: 9_000..10_000,
 }
 
 #[test]
