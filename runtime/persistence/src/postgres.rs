@@ -11,6 +11,9 @@
 //! A batch is one transaction, with `synchronous_commit` on. It locks the table of leases, so batches of several
 //! processes come one after the other and a lease that is judged stays what it was until the commit.
 //!
+//! Whoever stands still in the middle of one, stopped or cut off, would hold that lock for all others: the server gives
+//! up its connection after a second ([`LEASES_HELD_MAX`]).
+//!
 //! A connection that breaks during a commit leaves it in doubt, and the server may still be working at it. So a writer
 //! holds an advisory lock by its number as long as its connection lives: a new connection gets the lock when the
 //! server is through with the old one, and then the writer's batch number tells what became of the commit. Two writers
@@ -21,7 +24,7 @@
 mod connection;
 mod reading;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio_postgres::Transaction;
 
@@ -38,6 +41,12 @@ use crate::{
 
 /// What this program writes.
 const FORMAT: i64 = 1;
+/// For this long a writer that says nothing may hold the table of leases. Too short: a busy machine's saves fail and are
+/// tried again. Too long: one process that stands still keeps all others from saving, and its players from going on with
+/// another one.
+const LEASES_HELD_MAX: Duration = Duration::from_secs(1);
+/// Whoever waits for it longer than that is told that the store is in use. (The former frees it in time.)
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS throng_records (key bytea PRIMARY KEY, record bytea NOT NULL, previous bytea);
@@ -133,7 +142,7 @@ fn open(parameters: &str, writer: u64) -> Result<(Connection, i64), StoreError> 
     let connection = Connection::new(parameters)?;
     let Connection { runtime, client } = &connection;
     let batch = connection::wait(runtime, async {
-        client.batch_execute("SET synchronous_commit = on; SET lock_timeout = '2s'").await?;
+        client.batch_execute(&session_settings()).await?;
         client.query_one("SELECT pg_advisory_lock($1)", &[&(writer as i64)]).await?;
         // Two processes that make tables at once get in each other's way.
         client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(8246758013)").await?;
@@ -150,6 +159,13 @@ fn open(parameters: &str, writer: u64) -> Result<(Connection, i64), StoreError> 
         Ok::<i64, StoreError>(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0))
     })?;
     Ok((connection, batch))
+}
+
+fn session_settings() -> String {
+    let [held, waited] = [LEASES_HELD_MAX, LOCK_WAIT_MAX].map(|time| time.as_millis());
+    format!(
+        "SET synchronous_commit = on; SET lock_timeout = {waited}; SET idle_in_transaction_session_timeout = {held}"
+    )
 }
 
 async fn carry_out<'a>(

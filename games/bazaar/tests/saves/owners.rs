@@ -149,6 +149,33 @@ fn a_stale_owner_writes_nothing_and_nobody_has_anything_twice() {
     hand_over_again_and_again("owners", 2);
 }
 
+/// Stopped between two statements of a transaction, an owner holds the table that all owners write to.
+#[test]
+fn an_owner_that_stands_still_in_a_transaction_keeps_no_other_from_saving() {
+    let _alone = alone();
+    let Some(cluster) = Cluster::start("owners-transaction") else { return };
+    let pair = Pair::start("owners-transaction", &cluster);
+    let [stopped, other] = [0, 1].map(|which| pair.life(which));
+    let _players = Players::play(stopped.address, 1, PLAYERS);
+    stopped.wait_for_receipts(1);
+    let held = cluster.hold("LOCK TABLE throng_leases IN SHARE ROW EXCLUSIVE MODE");
+    wait_for("a save that waits for its turn", PATIENCE, || {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        (cluster.ask(waiting) != "0").then_some(())
+    });
+    stopped.signal(Signal::SIGSTOP);
+    // Now it is its turn.
+    drop(held);
+    let began = Instant::now();
+    let _others = Players::play(other.address, 1 + PLAYERS as u64, PLAYERS);
+    other.wait_for_receipts(PLAYERS as u64);
+    let stuck = began.elapsed();
+    stopped.signal(Signal::SIGCONT);
+    stopped.wait_for_receipts(1);
+    println!("the other's players were saved after {stuck:?}");
+    assert!(stuck <= STUCK_MAX, "{stuck:?}");
+}
+
 // Five tests of a hundred times: `cargo xtask reliability --minutes` goes on between them.
 
 fn a_hundred_owners(name: &str) {

@@ -1,6 +1,7 @@
 //! A PostgreSQL server for one test, as nobody where the test is root, whom it refuses to serve.
 
 use std::{
+    io::{BufRead as _, BufReader, Write as _},
     os::unix::fs::chown,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -50,6 +51,24 @@ impl Cluster {
     pub fn run(&self, statement: &str) {
         let done = self.client("psql").args(["--set=ON_ERROR_STOP=1", "--command", statement]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// What a query finds, past the store.
+    #[allow(dead_code, reason = "for the tests of servers that save in it")]
+    pub fn ask(&self, query: &str) -> String {
+        let done = self.client("psql").args(["--tuples-only", "--no-align", "--command", query]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim().to_owned()
+    }
+
+    /// A session that has done this in a transaction, and waits until it is dropped.
+    #[allow(dead_code, reason = "for the tests of servers that save in it")]
+    pub fn hold(&self, statement: &str) -> Held {
+        let mut psql = self.client("psql").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut answers = BufReader::new(psql.stdout.take().unwrap()).lines();
+        writeln!(psql.stdin.as_mut().unwrap(), "BEGIN; {statement};\n\\echo done").unwrap();
+        assert!(answers.any(|line| line.unwrap() == "done"), "{statement}");
+        Held(psql)
     }
 
     pub fn kill_and_start(&mut self) {
@@ -118,6 +137,16 @@ impl Drop for Cluster {
         self.kill();
         // Its children write until they see that it is gone.
         thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// A session with a transaction that nobody ends.
+pub struct Held(Child);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        _ = self.0.wait();
     }
 }
 
