@@ -179,13 +179,13 @@ pub enum SaveFault {
     RefusalsForgotten,
 }
 
-/// Everything that had changed is on disk, but for worlds that did not answer.
+/// Everything that had changed is on disk, but for some worlds.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SavedNow {
     /// Commits on disk since the start.
     pub commits: u64,
-    /// Worlds that hang, or have not come home in time, by number: they are as at the save before. At most
-    /// [`WORLDS_MISSING_MAX`], the first ones.
+    /// Worlds that hang, have not come home in time, cannot be saved as they are, or have gone meanwhile with what they had,
+    /// as after a panic; by number: they are as at the save before. At most [`WORLDS_MISSING_MAX`], the first ones.
     pub worlds_missing: Vec<u32>,
 }
 
@@ -197,6 +197,8 @@ struct SaveNow {
     answer: Answer<SavedNow>,
     /// Worlds are waited for until then.
     until: Nanos,
+    /// Worlds that could not be saved since.
+    missing: Vec<u32>,
 }
 
 /// A world's saves, as the frame knows them.
@@ -357,6 +359,15 @@ impl Saves {
         let requests = requests.into_iter().map(|request| (world, request)).collect();
         let cells = has_cells.then_some((world, tick)).into_iter().collect();
         self.commits.add(Parcel { commit, requests, cells, told: Vec::new() });
+    }
+
+    /// What this world had is not on disk, and will not be: whoever waits for everything is told so.
+    fn could_not_save(&mut self, world: WorldId) {
+        for asker in &mut self.save_now {
+            if asker.missing.len() < WORLDS_MISSING_MAX && !asker.missing.contains(&world.number()) {
+                asker.missing.push(world.number());
+            }
+        }
     }
 
     /// What is to be done in every frame, before clients are placed.

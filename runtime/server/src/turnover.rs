@@ -272,7 +272,7 @@ impl Server {
                 _ => {}
             }
         }
-        self.world_left_saves(id, slot.saves.id);
+        self.world_left_saves(id, &slot.saves);
         if !keeps_place {
             self.directory.world_ended(id);
         }

@@ -1,12 +1,12 @@
-//! The promise: a world that hangs costs its own save and no other. Who asks for everything to be saved is told which worlds
-//! are missing, and the others are saved when their time comes.
+//! The promise: a world that hangs or panics costs its own save and no other. Who asks for everything to be saved is told which
+//! worlds are missing, and the others are saved when their time comes.
 //!
 //! The shipped frame and two real workers, on a clock that frames move: they wait some real milliseconds for worlds.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -33,6 +33,13 @@ const LOOKS: u64 = 20;
 #[derive(Resource, Clone, Default)]
 struct Hang(Arc<AtomicBool>);
 
+/// A world that panics in its next tick, or when it is saved.
+#[derive(Resource, Clone, Default)]
+struct Doom(Arc<AtomicU8>);
+
+const IN_TICK: u8 = 1;
+const IN_SAVE: u8 = 2;
+
 #[derive(Resource, Default)]
 struct Ticks(u64);
 
@@ -40,6 +47,9 @@ struct TicksState;
 
 impl WorldState for TicksState {
     fn save(&self, ecs: &mut World, _: &[Entity]) -> Result<Vec<u8>, String> {
+        if ecs.get_resource::<Doom>().is_some_and(|doom| doom.0.load(Ordering::SeqCst) == IN_SAVE) {
+            return Err("this world cannot be saved".to_owned());
+        }
         Ok(ecs.resource::<Ticks>().0.to_le_bytes().to_vec())
     }
 
@@ -48,8 +58,9 @@ impl WorldState for TicksState {
     }
 }
 
-fn count(mut ticks: ResMut<Ticks>, hang: Option<Res<Hang>>) {
+fn count(mut ticks: ResMut<Ticks>, hang: Option<Res<Hang>>, doom: Option<Res<Doom>>) {
     ticks.0 += 1;
+    assert!(doom.is_none_or(|doom| doom.0.load(Ordering::SeqCst) != IN_TICK), "a bug in this world");
     while hang.as_ref().is_some_and(|hang| hang.0.load(Ordering::SeqCst)) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -59,6 +70,7 @@ struct Scene {
     server: Server,
     clock: ManualClock,
     hang: Hang,
+    doom: Doom,
     frame: u64,
     reads: Arc<dyn Reads>,
 }
@@ -81,13 +93,13 @@ impl Scene {
         let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
         server.save_in(Box::new(store)).unwrap();
         let reads = server.saved().unwrap();
-        let hang = Hang::default();
-        let of_world = hang.clone();
+        let (hang, doom) = (Hang::default(), Doom::default());
+        let of_world = (hang.clone(), doom.clone());
         let build = |world: &mut WorldBuilder| {
             world.init_resource::<Ticks>().add_systems(Update, count).save_world(TicksState);
         };
         let hung = server.add_kind(TestKind::new("hung", Hertz(20), move |world| {
-            build(world.insert_resource(of_world.clone()));
+            build(world.insert_resource(of_world.0.clone()).insert_resource(of_world.1.clone()));
         }));
         server.create_world_as(NewWorld::new(hung.unwrap(), 0).saved_as(HUNG)).unwrap();
         let well = server.add_kind(TestKind::new("well", Hertz(20), build)).unwrap();
@@ -95,7 +107,7 @@ impl Scene {
             server.create_world_as(NewWorld::new(well, 0).saved_as(id)).unwrap();
         }
         server.prepare(Nanos::ZERO).unwrap();
-        Scene { server, clock, hang, frame: 0, reads }
+        Scene { server, clock, hang, doom, frame: 0, reads }
     }
 
     fn run(&mut self, frames: u64) {
@@ -145,4 +157,24 @@ fn who_wants_everything_saved_is_told_of_a_world_that_hangs_and_saving_goes_on()
     scene.hang.0.store(false, Ordering::SeqCst);
     scene.run(80);
     assert!(scene.saved(HUNG).unwrap() > before[0]);
+}
+
+#[test]
+fn who_wants_everything_saved_is_told_of_a_world_that_loses_what_it_had_before_it_is_saved() {
+    for (doom, why) in [(IN_TICK, "it panicked"), (IN_SAVE, "it cannot be saved")] {
+        let mut scene = Scene::new();
+        scene.run(30);
+        let before = scene.server.control().save_now();
+        scene.run(10);
+        assert_eq!(before.try_take().unwrap().unwrap().worlds_missing, [0; 0], "all is well");
+        let on_disk = scene.saved(HUNG).unwrap();
+
+        scene.run(10);
+        scene.doom.0.store(doom, Ordering::SeqCst);
+        let saved = scene.server.control().save_now();
+        scene.run(10);
+        let saved = saved.try_take().expect("it is answered").unwrap();
+        assert_eq!(saved.worlds_missing.len(), 1, "{why}: {saved:?}");
+        assert_eq!(scene.saved(HUNG), Some(on_disk), "{why}: it is as at the save before");
+    }
 }

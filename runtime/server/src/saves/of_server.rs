@@ -359,6 +359,7 @@ impl Server {
                 (slot.saves.is_asked, slot.saves.due) = (false, now + saves.period);
             }
             if failed.is_some() {
+                saves.could_not_save(from);
                 // It has had its chance: a world that ends does not wait for another.
                 slot.saves.is_dirty &= slot.ending.is_none() && !self.held.leaving.contains(&from);
             }
@@ -430,10 +431,13 @@ impl Server {
     }
 
     /// A world is no more.
-    pub(crate) fn world_left_saves(&mut self, world: WorldId, save_id: Option<u64>) {
+    pub(crate) fn world_left_saves(&mut self, world: WorldId, slot: &SlotSaves) {
         let Some(saves) = &mut self.saves else { return };
         saves.players.world_ended(world);
-        if let Some(id) = save_id
+        if slot.is_asked {
+            saves.could_not_save(world);
+        }
+        if let Some(id) = slot.id
             && saves.worlds.get(&id) == Some(&world)
         {
             saves.worlds.remove(&id);
@@ -445,7 +449,7 @@ impl Server {
         self.ask_all_for_cuts();
         let until = self.timeline.start_of(self.frame_number.unwrap_or(0)) + SAVE_NOW_WAITS;
         match &mut self.saves {
-            Some(saves) => saves.save_now.push(SaveNow { answer, until }),
+            Some(saves) => saves.save_now.push(SaveNow { answer, until, missing: Vec::new() }),
             None => answer.give(Err(WorldError::NotSaving)),
         }
     }
@@ -457,11 +461,14 @@ impl Server {
                 let asked = || self.worlds.iter().filter(|slot| slot.saves.is_asked);
                 // One that hangs may do so for ever.
                 let is_waited_for = asked().any(|slot| !slot.hangs(now));
-                let missing: Vec<u32> = asked().map(|slot| slot.id.number()).take(WORLDS_MISSING_MAX).collect();
+                let silent: Vec<u32> = asked().map(|slot| slot.id.number()).take(WORLDS_MISSING_MAX).collect();
                 let is_over = |asker: &mut SaveNow| !is_waited_for || now >= asker.until;
-                let told = saves.save_now.extract_if(.., is_over);
-                let told =
-                    told.map(|SaveNow { answer, .. }| Told { answer, worlds_missing: missing.clone() }).collect();
+                let told = saves.save_now.extract_if(.., is_over).map(|SaveNow { answer, mut missing, .. }| {
+                    missing.extend(&silent);
+                    missing.truncate(WORLDS_MISSING_MAX);
+                    Told { answer, worlds_missing: missing }
+                });
+                let told = told.collect();
                 saves.commits.add(Parcel { told, ..Parcel::default() });
             }
             saves.submit(now);

@@ -69,7 +69,8 @@ impl Console {
                 Some(Ok(saved)) if !saved.worlds_missing.is_empty() => {
                     let worlds: Vec<String> = saved.worlds_missing.iter().map(u32::to_string).collect();
                     Err(format!(
-                        "all is on disk but these worlds, which hang or did not answer in time: {}; they are as at the save before",
+                        "all is on disk but these worlds, which hang, did not answer in time, cannot be saved or panicked \
+                         meanwhile: {}; they are as at the save before",
                         worlds.join(", ")
                     ))
                 }
