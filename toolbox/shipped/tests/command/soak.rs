@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -33,6 +34,7 @@ struct Form {
 /// One look at the server.
 struct Look {
     rss_bytes: i64,
+    /// But for those of the recorder's threads.
     files: usize,
     threads: usize,
     frames: f64,
@@ -41,11 +43,9 @@ struct Look {
 
 impl Look {
     fn at(server: &Server) -> Self {
-        let entries = |folder: &str| {
-            fs::read_dir(format!("/proc/{}/{folder}", server.pid())).expect("it runs").filter_map(Result::ok).count()
-        };
+        let process = format!("/proc/{}", server.pid());
         // Before the server is asked for a page, whose connection it closes when it comes to it.
-        let (files, threads) = (entries("fd"), entries("task"));
+        let (files, threads) = (files_of(&process), entries(&process, "task").count());
         let (_, text) = get(server.admin_address, "/metrics");
         Self {
             rss_bytes: rss_bytes_of(server.pid()).expect("it runs") as i64,
@@ -55,6 +55,20 @@ impl Look {
             frame_s: metric(&text, "throng_server_frame_seconds_sum"),
         }
     }
+}
+
+fn entries(process: &str, folder: &str) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(format!("{process}/{folder}")).expect("it runs").filter_map(Result::ok).map(|entry| entry.path())
+}
+
+/// Open files, without those that the recorder holds of threads that are there: a thread has them from its first scope on,
+/// and some threads have nothing to do for an hour. What it holds of threads that are gone counts.
+fn files_of(process: &str) -> usize {
+    let targets: Vec<PathBuf> = entries(process, "fd").filter_map(|link| fs::read_link(link).ok()).collect();
+    let tracks_switches = targets.iter().any(|target| target.ends_with("anon_inode:[perf_event]"));
+    let of_thread = if tracks_switches { 3 } else { 1 };
+    let is_of_living = |target: &&PathBuf| target.ends_with("schedstat") && target.exists();
+    targets.len() - of_thread * targets.iter().filter(is_of_living).count()
 }
 
 /// The middle one by size.
