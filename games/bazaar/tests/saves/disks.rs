@@ -154,25 +154,25 @@ fn fifty_times_full_and_free(name: &str, make: fn(&str) -> Option<Mounted>) {
 }
 
 #[test]
-#[ignore = "full form: takes 20 min"]
+#[ignore = "full form: takes 8 min"]
 fn r32_memory_full_and_free_1_to_50() {
     fifty_times_full_and_free("disks-memory-50", Mounted::tmpfs);
 }
 
 #[test]
-#[ignore = "full form: takes 20 min"]
+#[ignore = "full form: takes 8 min"]
 fn r32_memory_full_and_free_51_to_100() {
     fifty_times_full_and_free("disks-memory-100", Mounted::tmpfs);
 }
 
 #[test]
-#[ignore = "full form: takes 20 min"]
+#[ignore = "full form: takes 8 min"]
 fn r32_ext4_full_and_free_1_to_50() {
     fifty_times_full_and_free("disks-ext4-50", Mounted::ext4);
 }
 
 #[test]
-#[ignore = "full form: takes 20 min"]
+#[ignore = "full form: takes 8 min"]
 fn r32_ext4_full_and_free_51_to_100() {
     fifty_times_full_and_free("disks-ext4-100", Mounted::ext4);
 }

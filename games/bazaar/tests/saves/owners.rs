@@ -185,31 +185,31 @@ fn a_hundred_owners(name: &str) {
 }
 
 #[test]
-#[ignore = "full form: takes 25 min"]
+#[ignore = "full form: takes 14 min"]
 fn r34_owners_that_stand_still_or_die_1_to_100() {
     a_hundred_owners("owners-100");
 }
 
 #[test]
-#[ignore = "full form: takes 25 min"]
+#[ignore = "full form: takes 14 min"]
 fn r34_owners_that_stand_still_or_die_101_to_200() {
     a_hundred_owners("owners-200");
 }
 
 #[test]
-#[ignore = "full form: takes 25 min"]
+#[ignore = "full form: takes 14 min"]
 fn r34_owners_that_stand_still_or_die_201_to_300() {
     a_hundred_owners("owners-300");
 }
 
 #[test]
-#[ignore = "full form: takes 25 min"]
+#[ignore = "full form: takes 14 min"]
 fn r34_owners_that_stand_still_or_die_301_to_400() {
     a_hundred_owners("owners-400");
 }
 
 #[test]
-#[ignore = "full form: takes 25 min"]
+#[ignore = "full form: takes 14 min"]
 fn r34_owners_that_stand_still_or_die_401_to_500() {
     a_hundred_owners("owners-500");
 }

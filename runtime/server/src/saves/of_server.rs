@@ -464,7 +464,10 @@ impl Server {
                 let silent: Vec<u32> = asked().map(|slot| slot.id.number()).take(WORLDS_MISSING_MAX).collect();
                 let is_over = |asker: &mut SaveNow| !is_waited_for || now >= asker.until;
                 let told = saves.save_now.extract_if(.., is_over).map(|SaveNow { answer, mut missing, .. }| {
+                    // One that could not be saved may have been asked again, by somebody else.
                     missing.extend(&silent);
+                    missing.sort_unstable();
+                    missing.dedup();
                     missing.truncate(WORLDS_MISSING_MAX);
                     Told { answer, worlds_missing: missing }
                 });

@@ -34,7 +34,7 @@ struct Form {
 /// One look at the server.
 struct Look {
     rss_bytes: i64,
-    /// But for those of the recorder's threads.
+    /// See [`files_of`].
     files: usize,
     threads: usize,
     frames: f64,
