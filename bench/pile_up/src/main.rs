@@ -40,6 +40,7 @@ use throng_net::protocol::PrivateKey;
 use throng_platform::{
     allocator::CountingAllocator,
     process::{rss_bytes, thread_cpu_time},
+    sched::ThreadSums,
     signals::StopFlag,
     time::Nanos,
 };
@@ -254,6 +255,7 @@ fn rush_per_s(first_per_s: f64, seconds: u64) -> Result<f64, Failure> {
     (0..CALIBRATIONS).try_fold(first_per_s, |per_s, _| rush_beside(per_s, seconds))
 }
 
+/// The same from one measurement, at this rate.
 fn rush_beside(per_s: f64, seconds: u64) -> Result<f64, Failure> {
     let outcome = come_and_go(server(true)?, Nanos::ZERO, per_s, seconds)?;
     // The thread has ended with its server: what it took was told at the last second.
@@ -271,10 +273,11 @@ fn long_task_cpu_s() -> f64 {
     let is_one =
         |path: &PathBuf| std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with("long-task"));
     let ran_ns = |path: PathBuf| {
-        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<f64>().ok()
+        let thread = path.file_name()?.to_str()?.parse().ok()?;
+        Some(ThreadSums::open(thread).ok()?.read().ok()?.running_ns)
     };
-    threads.map(|thread| thread.path()).filter(is_one).filter_map(ran_ns).sum::<f64>() / 1e9
+    let ran = threads.map(|thread| thread.path()).filter(is_one).filter_map(ran_ns).sum::<u64>();
+    Nanos(ran).as_secs_f64()
 }
 
 fn run(is_controlled: bool, per_s: f64, seconds: u64) -> Result<Outcome, Failure> {
