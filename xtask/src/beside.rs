@@ -1,8 +1,9 @@
 //! Beside: a part of CI that runs while another one mostly waits.
 //!
 //! Most of the tests' time is servers and bots that play for some seconds.
-//! The compiler and the fuzz targets take the rest, at the lowest priority, as a process of their own. What it says goes
-//! into a file, since two that speak at once cannot be read, and is shown when it has ended.
+//! The compiler and the fuzz targets take the rest, in the scheduler's idle class, as a process of their own: a thread of
+//! any other class takes the core as soon as it wakes, also one at a low priority. What it says goes into a file, since two
+//! that speak at once cannot be read, and is shown when it has ended.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -24,8 +25,8 @@ impl Beside {
     /// Starts this executable with other words.
     pub(crate) fn start(name: &'static str, words: &[&str]) -> Result<Beside, XtaskError> {
         let own = std::env::current_exe().map_err(|cause| XtaskError::Usage(format!("this executable: {cause}")))?;
-        let mut command = step::program("nice".as_ref());
-        command.args(["-n", "19"]).arg(own).args(words);
+        let mut command = step::program("chrt".as_ref());
+        command.args(["--idle", "0"]).arg(own).args(words);
         Beside::spawn(name, command)
     }
 

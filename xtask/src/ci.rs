@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! setup, format, tidy, tests built │ tests, which mostly wait            │ what was built is tried
-//!                                  │ checks, at the lowest priority      │
+//!                                  │ checks, in the idle class           │
 //! ```
 //!
 //! A step that fails ends it; tests and checks both run to their end.
