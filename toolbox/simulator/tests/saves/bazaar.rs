@@ -155,7 +155,8 @@ struct SavedTravels(u64);
 #[pack(name = "bazaar.doom")]
 struct SavedDoom(Option<u8>);
 
-/// Where the markets are now.
+/// Where roads lead: to each market as it was made last. A market reads it in a tick, and does the same when that tick is
+/// run again after a panic, so a market that has ended stays here: whoever goes there is turned back.
 type Places = Arc<Mutex<[Option<WorldId>; 2]>>;
 
 #[derive(Resource)]
@@ -414,6 +415,8 @@ struct Crossroads {
     control: ServerControl,
     plans: [NewWorld; 2],
     markets: [u64; 2],
+    /// Those that are there.
+    worlds: [Option<WorldId>; 2],
     places: Places,
     asked: [Option<Pending<WorldId>>; 2],
 }
@@ -431,22 +434,22 @@ impl Directory for Crossroads {
 
     fn frame(&mut self, _: Nanos) {
         for number in 0..2 {
-            if self.places.lock().unwrap()[number].is_none() {
+            if self.worlds[number].is_none() {
                 self.market(number);
             }
         }
     }
 
     fn world_ended(&mut self, world: WorldId) {
-        for place in self.places.lock().unwrap().iter_mut().filter(|place| **place == Some(world)) {
-            *place = None;
+        for ended in self.worlds.iter_mut().filter(|one| **one == Some(world)) {
+            *ended = None;
         }
     }
 }
 
 impl Crossroads {
     fn market(&mut self, number: usize) -> Placement {
-        if let Some(world) = self.places.lock().unwrap()[number] {
+        if let Some(world) = self.worlds[number] {
             return Placement::World(world);
         }
         match &self.asked[number] {
@@ -455,6 +458,7 @@ impl Crossroads {
                 None => {}
                 Some(Ok(world)) => {
                     self.asked[number] = None;
+                    self.worlds[number] = Some(world);
                     self.places.lock().unwrap()[number] = Some(world);
                     return Placement::World(world);
                 }
@@ -492,8 +496,8 @@ pub fn furnish_as(server: &mut Server, ledger: Option<Ledger>, site: &Site) -> R
         plans.push(plan);
     }
     let [north, south] = plans.try_into().expect("two");
-    let control = server.control();
-    server.set_directory(Crossroads { control, plans: [north, south], markets, places, asked: [None, None] });
+    let (control, worlds) = (server.control(), *places.lock().unwrap());
+    server.set_directory(Crossroads { control, plans: [north, south], markets, worlds, places, asked: [None, None] });
     Ok(())
 }
 
