@@ -170,7 +170,7 @@ fn run(seed: u64, fault: Option<SaveFault>, form: Form) -> Result<Tally, String>
 }
 
 #[track_caller]
-fn check(seeds: std::ops::Range<u64>, form: Form) {
+fn run_all(seeds: std::ops::Range<u64>, form: Form) -> Tally {
     let mut all = Tally::default();
     for seed in seeds {
         let tally = run(seed, None, form).unwrap_or_else(|why| panic!("{why}"));
@@ -182,6 +182,12 @@ fn check(seeds: std::ops::Range<u64>, form: Form) {
         all.granted += tally.granted;
     }
     println!("{form:?}: {all:?}");
+    all
+}
+
+#[track_caller]
+fn check(seeds: std::ops::Range<u64>, form: Form) {
+    let all = run_all(seeds, form);
     let Tally { deeds, loaded, refused, parked, reloaded, granted } = all;
     assert!(deeds > 0 && loaded > 0 && refused > 0 && parked > 0 && granted > 0, "{all:?}");
     // The others panicked too often, or where they would again.
@@ -233,7 +239,9 @@ full_form! {
 fn named_seeds() {
     let wanted = std::env::var("THRONG_SEEDS").unwrap_or_default();
     let (first, end) = wanted.split_once("..").expect("THRONG_SEEDS=FIRST..END");
-    Form::ALL.into_iter().for_each(|form| check(first.parse().unwrap()..end.parse().unwrap(), form));
+    for form in Form::ALL {
+        run_all(first.parse().unwrap()..end.parse().unwrap(), form);
+    }
 }
 
 #[test]
