@@ -83,11 +83,36 @@ pub(crate) fn packed<T: HasSchema>(value: &T) -> Result<Vec<u8>, PackError> {
     Ok(bytes)
 }
 
-/// Whether a transfer can be read, asked before its client comes in.
-pub(crate) type TransferCheck = fn(&Transfer) -> Result<(), PackError>;
+type TransferCheck = fn(&Transfer) -> Result<(), PackError>;
 
-/// The check of worlds that take players with a `T`.
-pub(crate) fn check<T: HasSchema>(transfer: &Transfer) -> Result<(), PackError> {
+/// What a world takes in, asked before a client comes in: anything, if the game does not say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TransferChecks {
+    newest: Option<TransferCheck>,
+    older: Vec<TransferCheck>,
+}
+
+impl TransferChecks {
+    pub fn accept<T: HasSchema>(&mut self) {
+        self.newest = Some(can_be_read_as::<T>);
+    }
+
+    pub fn accept_older<Old: HasSchema>(&mut self) {
+        self.older.push(can_be_read_as::<Old>);
+    }
+
+    /// # Errors
+    /// What the newest type has against it, if no older one is what it is.
+    pub fn check(&self, transfer: &Transfer) -> Result<(), PackError> {
+        let Some(newest) = self.newest else { return Ok(()) };
+        newest(transfer).or_else(|error| match self.older.iter().any(|older| older(transfer).is_ok()) {
+            true => Ok(()),
+            false => Err(error),
+        })
+    }
+}
+
+fn can_be_read_as<T: HasSchema>(transfer: &Transfer) -> Result<(), PackError> {
     transfer.read::<T>().map(drop)
 }
 

@@ -52,7 +52,7 @@ use crate::{
     system_order::{OrderError, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     tick_time::{self, OtherTimestep, TickTime},
-    transfer::{self, TransferCheck},
+    transfer::TransferChecks,
     update_messages::update_messages,
     visibility::{MaySee, Viewer, VisibilityFilter},
     world_kind::{Pace, WorldKind, WorldPlugins},
@@ -69,7 +69,7 @@ pub struct WorldBuilder {
     collector: Collector,
     interest: InterestSettings,
     visibility_filter: Option<VisibilityFilter>,
-    transfer_check: Option<TransferCheck>,
+    transfer_checks: TransferChecks,
     save_hooks: SaveHooks,
     parameters: Option<Vec<u8>>,
     /// Rates at which some systems run.
@@ -266,7 +266,20 @@ impl WorldBuilder {
     /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes
     /// goes back to where it was, with it; so arrivals' transfers can be read.
     pub fn accept_transfers<T: HasSchema>(&mut self) -> &mut Self {
-        self.transfer_check = Some(transfer::check::<T>);
+        self.transfer_checks.accept::<T>();
+        self
+    }
+
+    /// Takes in `Old` too, which an older build saved as what [`save_players`](Self::save_players) or
+    /// [`accept_transfers`](Self::accept_transfers) has a newer version of, where its fields alone do not say how it is
+    /// read. Whoever reads the arrival's transfer makes the newer one of it, by `throng_persistence`'s `Versions`:
+    ///
+    /// ```ignore
+    /// let heroes = Versions::<Hero>::new().migrate(|old: HeroV1| Hero { gold: old.coins / 100 });
+    /// let hero = heroes.read(transfer.bytes())?;
+    /// ```
+    pub fn accept_older_transfers<Old: HasSchema>(&mut self) -> &mut Self {
+        self.transfer_checks.accept_older::<Old>();
         self
     }
 
@@ -401,7 +414,7 @@ impl Kind {
             collector,
             interest,
             visibility_filter,
-            transfer_check,
+            transfer_checks,
             save_hooks,
             checkpoints,
             mut rates,
@@ -441,7 +454,7 @@ impl Kind {
             collector,
             declared,
             visibility_filter,
-            transfer_check,
+            transfer_checks,
             save_hooks,
             checkpoints,
             reactive,
@@ -480,7 +493,7 @@ impl Kind {
             collector,
             interest: interest.clone(),
             visibility_filter: None,
-            transfer_check: None,
+            transfer_checks: TransferChecks::default(),
             save_hooks: SaveHooks::default(),
             parameters: parameters.map(<[u8]>::to_vec),
             rates: Vec::new(),

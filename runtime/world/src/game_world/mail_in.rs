@@ -127,7 +127,7 @@ impl GameWorld {
 
     /// What this world has against a transfer.
     pub(crate) fn check_transfer(&self, transfer: &Transfer) -> Result<(), PackError> {
-        self.transfer_check.map_or(Ok(()), |check| check(transfer))
+        self.transfer_checks.check(transfer)
     }
 
     /// The systems see an arrival in their next run.

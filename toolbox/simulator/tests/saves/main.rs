@@ -9,6 +9,7 @@ mod kills;
 mod leavers;
 mod left_out;
 mod moves;
+mod older_build;
 mod parked;
 mod restart;
 mod stale;
