@@ -55,6 +55,7 @@
 //! assert_eq!(total, 55);
 //! ```
 
+mod contained;
 mod cost;
 mod every;
 mod fork_join;

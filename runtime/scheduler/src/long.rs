@@ -33,7 +33,6 @@ mod tests;
 mod waiting;
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
@@ -45,6 +44,7 @@ pub use kinds::{KINDS_MAX, LongKind, LongKindRow};
 pub use post::RunningLong;
 pub use results::Results;
 
+use crate::contained;
 use crate::shim::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use crate::shim::{Mutex, MutexGuard, current_thread, in_scope, park, scope, start_long_thread};
 use kinds::Kinds;
@@ -375,7 +375,7 @@ impl Shared {
             post.begin(number, cost, begun_at);
         }
         // What it leaves half done is its own: it is gone.
-        let panicked = in_scope(kind.site, || catch_unwind(AssertUnwindSafe(run)).is_err());
+        let panicked = in_scope(kind.site, || contained::panics(run));
         if let Some(post) = post {
             post.end();
         }

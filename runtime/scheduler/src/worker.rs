@@ -4,12 +4,12 @@
 //! No foreign code runs under it, and it is held for some tens of nanoseconds, which at thousands of tasks a
 //! frame was measured to be cheap enough that nothing cleverer is needed.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use throng_platform::clock::Clock;
 use throng_platform::time::Nanos;
 
+use crate::contained;
 use crate::fork_join::{Fork, Helpers, TakenBatch, run_batch};
 use crate::order::Entry;
 use crate::shim::{Condvar, Mutex, MutexGuard, scope};
@@ -139,8 +139,7 @@ fn run_task<'a, T: ShortTask>(
     mut claimed: ClaimedTask<T>,
 ) -> MutexGuard<'a, State<T>> {
     // The task is handed back marked, and its owner decides what to do with a state that may be torn.
-    let run = AssertUnwindSafe(|| claimed.task.run(&mut claimed.context, helpers));
-    let panicked = catch_unwind(run).is_err();
+    let panicked = contained::panics(|| claimed.task.run(&mut claimed.context, helpers));
     let ran = shared.clock.now();
 
     let mut state = shared.lock();
@@ -194,7 +193,7 @@ fn help<'a, T: ShortTask>(
 
 /// Tasks have come home whole; what a panic here loses is the worker's own.
 fn rest<T: ShortTask>(context: &mut T::Worker) {
-    let _ = catch_unwind(AssertUnwindSafe(|| T::rest(context)));
+    contained::panics(|| T::rest(context));
 }
 
 impl<T: ShortTask> Shared<T> {
