@@ -45,6 +45,11 @@ const FORMAT: i64 = 1;
 /// tried again. Too long: one process that stands still keeps all others from saving, and its players from going on with
 /// another one.
 const LEASES_HELD_MAX: Duration = Duration::from_secs(1);
+/// Over a network the server asks a silent writer whether it is there, and gives it up after 3 + 3 * 1 s. A host that has
+/// died says nothing, and what takes its place waits for the lock that it holds: by Linux's own setting for two hours.
+const ALIVE_ASKED_AFTER: Duration = Duration::from_secs(3);
+const ALIVE_ASKED_AGAIN: Duration = Duration::from_secs(1);
+const UNHEARD_MAX: u32 = 3;
 /// Whoever waits for it longer than that is told that the store is in use. (The former frees it in time.)
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
 
@@ -163,8 +168,12 @@ fn open(parameters: &str, writer: u64) -> Result<(Connection, i64), StoreError> 
 
 fn session_settings() -> String {
     let [held, waited] = [LEASES_HELD_MAX, LOCK_WAIT_MAX].map(|time| time.as_millis());
+    let [idle, again] = [ALIVE_ASKED_AFTER, ALIVE_ASKED_AGAIN].map(|time| time.as_secs());
+    let unheard = (ALIVE_ASKED_AFTER + ALIVE_ASKED_AGAIN * UNHEARD_MAX).as_millis();
     format!(
-        "SET synchronous_commit = on; SET lock_timeout = {waited}; SET idle_in_transaction_session_timeout = {held}"
+        "SET synchronous_commit = on; SET lock_timeout = {waited}; SET idle_in_transaction_session_timeout = {held};
+         SET tcp_keepalives_idle = {idle}; SET tcp_keepalives_interval = {again};
+         SET tcp_keepalives_count = {UNHEARD_MAX}; SET tcp_user_timeout = {unheard}"
     )
 }
 
