@@ -122,7 +122,7 @@ fn nothing_grows(form: &Form, settings: &str) {
     );
     assert!(newcomers.share_in_soon() >= 0.99, "{} came in, {} did not", newcomers.took.len(), newcomers.failed);
     assert!(grown_bytes <= form.grown_bytes_max, "it grew by {grown_bytes} bytes");
-    assert_eq!((files[0], threads[0]), (files[1], threads[1]), "files and threads");
+    assert!(files[1] <= files[0] && threads[1] <= threads[0], "files {files:?}, threads {threads:?}");
     assert!(frames_ms[1] <= frames_ms[0] * form.frame_growth_max, "{frames_ms:?}");
     check_unharmed(crowd, server);
 }
