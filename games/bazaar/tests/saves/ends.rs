@@ -134,13 +134,11 @@ fn end_beside_a_stopped_postgresql(name: &str, times: u32) {
 
 #[test]
 fn an_order_to_end_is_obeyed_while_the_disk_stands_still() {
-    let _alone = alone();
     end_on_a_frozen_disk("ends-frozen", 1);
 }
 
 #[test]
 fn an_order_to_end_is_obeyed_while_postgresql_stands_still() {
-    let _alone = alone();
     end_beside_a_stopped_postgresql("ends-stopped", 1);
 }
 
@@ -154,7 +152,6 @@ fn r36_twenty_orders_to_end_while_stores_stand_still() {
 
 #[test]
 fn an_order_to_end_saves_all_that_was_done() {
-    let _alone = alone();
     let saves = Folder::new("ends-file");
     end_under_load("ends", &Place::File(saves.path().to_owned()), 2);
     let Some(cluster) = Cluster::start("ends-pg") else { return };
@@ -163,7 +160,6 @@ fn an_order_to_end_saves_all_that_was_done() {
 
 #[test]
 fn an_order_to_end_is_obeyed_on_a_full_disk_and_tells_the_truth() {
-    let _alone = alone();
     end_on_a_full_disk("ends-full-disk", 2);
 }
 

@@ -101,14 +101,12 @@ fn check_times(tally: &Tally) {
 
 #[test]
 fn what_was_said_to_be_on_disk_survives_kills_of_the_command() {
-    let _alone = alone();
     let saves = Folder::new("kills-file");
     kill_the_process("kills", &Place::File(saves.path().to_owned()), 5);
 }
 
 #[test]
 fn and_with_postgresql_kills_of_either() {
-    let _alone = alone();
     let Some(cluster) = Cluster::start("kills-pg") else { return };
     kill_the_process("kills-with-pg", &Place::of(&cluster), 3);
     drop(cluster);

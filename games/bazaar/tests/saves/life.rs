@@ -100,7 +100,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Servers and players of two tests at a time would measure each other.
+/// Lets one measuring test run at a time; those that wait and count run beside it.
 pub fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     lock(&MACHINE)

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     folder::Folder,
-    life::{alone, bazaar},
+    life::bazaar,
     place::{Place, Terms, write_settings},
 };
 
@@ -31,7 +31,6 @@ fn players_saved(file: &Path) -> usize {
 
 #[test]
 fn a_load_run_saves_into_its_report_and_says_what_it_cost() {
-    let _alone = alone();
     let folder = Folder::new("loads");
     // As an operator's own: with these settings alone the file would be beside them.
     write_settings(folder.path(), &Place::File(folder.path().to_owned()), &Terms::default());

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     cluster::Cluster,
     folder::Folder,
-    life::{Life, alone, bazaar},
+    life::{Life, bazaar},
     place::{Place, Terms, write_settings},
     players::Players,
 };
@@ -96,7 +96,6 @@ fn check_whole(folder: &Path, at: &[&str]) {
 
 #[test]
 fn saves_are_counted_shown_and_never_written() {
-    let _alone = alone();
     let folder = after_a_server("looks-file", |folder| Place::File(folder.to_owned()));
     let file = folder.store();
     let before = fs::read(&file).unwrap();
@@ -133,7 +132,6 @@ fn damaged(file: &Path, copy: &Path, bytes: &[u8]) -> PathBuf {
 
 #[test]
 fn what_is_wrong_with_saves_is_told_and_ends_with_its_status() {
-    let _alone = alone();
     let folder = after_a_server("looks-damaged", |folder| Place::File(folder.to_owned()));
     let (file, at) = (folder.store(), |name: &str| folder.path().join(name));
     let check = |path: &Path| run(folder.path(), &["saves", "check", path.to_str().unwrap(), "--json"]);

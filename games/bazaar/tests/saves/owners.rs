@@ -145,7 +145,6 @@ fn hand_over_again_and_again(name: &str, times: u32) -> Duration {
 
 #[test]
 fn a_stale_owner_writes_nothing_and_nobody_has_anything_twice() {
-    let _alone = alone();
     hand_over_again_and_again("owners", 2);
 }
 
