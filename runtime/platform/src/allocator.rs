@@ -138,8 +138,9 @@ fn count_free(block: *mut u8, bytes: usize) {
 
 // SAFETY: blocks come from mimalloc and go back to it exactly once, some of them later and from another thread
 // (`deferred`); what stands around that neither allocates nor unwinds.
+// Not inlined, so that they are compiled at this crate's level, whatever that of the program which they are installed in.
 unsafe impl GlobalAlloc for CountingAllocator {
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.
         let block = unsafe { MiMalloc.alloc(layout) };
@@ -149,7 +150,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         block
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.
         let block = unsafe { MiMalloc.alloc_zeroed(layout) };
@@ -157,7 +158,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         block
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count_free(block, layout.size());
         // SAFETY: nobody reads the block any more, and it is of this size.
@@ -166,7 +167,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         unsafe { deferred::free_now_or_later(block, layout) };
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size_bytes: usize) -> *mut u8 {
         CELLS.with(|cells| observer::tell_freed(cells, block, layout.size()));
         // SAFETY: the caller's promises are passed on.
