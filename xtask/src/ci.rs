@@ -1,7 +1,7 @@
 //! CI: what every change must pass.
 //!
 //! ```text
-//! setup, format, tidy, tests built │ tests, which mostly wait            │ what was built is tried
+//! setup, format, tidy, tests built │ tests, which mostly wait            │ pages in a browser; what was built is tried
 //!                                  │ checks, in the idle class           │
 //! ```
 //!
@@ -26,6 +26,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         eprintln!("── {also}");
     }
     tested.and(checked)?;
+    web::check()?;
     image::ci()?;
     new_game::made().play()?;
     fuzz::ci()?;
@@ -48,7 +49,6 @@ pub(crate) fn checks() -> Result<(), XtaskError> {
     peers()?;
     package::run()?;
     docs(false)?;
-    web::check()?;
     models()?;
     new_game::build()?;
     fuzz::build_all()?;
