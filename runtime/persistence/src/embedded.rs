@@ -23,9 +23,12 @@ mod reading;
 
 use std::{
     collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::Path,
-    sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
@@ -79,15 +82,38 @@ pub(crate) struct Open {
     database: RwLock<Option<Database>>,
     /// Counted by readers; tells nothing else, so relaxed.
     damaged: AtomicU64,
+    /// It writes nothing when it goes: it is for reading alone, or has panicked. Relaxed: whoever drops it is its last.
+    goes_unwritten: AtomicBool,
 }
 
-/// A handle writes when it goes, and over a damaged page its code may panic. Whoever lets go of a store is not to die of it.
+impl Open {
+    fn new(database: Database, goes_unwritten: bool) -> Open {
+        Open {
+            database: RwLock::new(Some(database)),
+            damaged: AtomicU64::new(0),
+            goes_unwritten: AtomicBool::new(goes_unwritten),
+        }
+    }
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
         let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // It is told where something is asked of it.
+        if self.goes_unwritten.load(Ordering::Relaxed) {
+            return let_go_unwritten(database);
+        }
+        // A handle writes when it goes. What is wrong with that is told where something is asked of it.
         _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
+}
+
+/// Lets go of a handle that is to write nothing more. What a handle writes when it goes may panic over a damaged page, and
+/// again while that unwinds, which ends the process; one that goes while its thread unwinds writes nothing.
+fn let_go_unwritten(database: Option<Database>) {
+    _ = catch_unwind(AssertUnwindSafe(move || {
+        let _goes_with_the_unwinding = database;
+        resume_unwind(Box::new(()));
+    }));
 }
 
 impl Embedded {
@@ -114,8 +140,7 @@ impl Embedded {
             Err(error @ (StoreError::Damaged(_) | StoreError::Panicked)) => (opened(false)?.0, Err(error)),
             Err(error) => return Err(error),
         };
-        let open = Open { database: RwLock::new(Some(database)), damaged: AtomicU64::new(0) };
-        Ok(ToRead { reads: Arc::new(open), pages })
+        Ok(ToRead { reads: Arc::new(Open::new(database, true)), pages })
     }
 
     /// [`Embedded::open`] on any disk.
@@ -123,8 +148,7 @@ impl Embedded {
         // A file that something else damaged may make the code that opens it panic; at start-up that is an error, too.
         let opened = catch_unwind(AssertUnwindSafe(|| open(&mut *disk, false)));
         let (database, batch) = opened.unwrap_or(Err(StoreError::Panicked))?;
-        let open = Open { database: RwLock::new(Some(database)), damaged: AtomicU64::new(0) };
-        Ok(Embedded { disk, open: Arc::new(open), batch, in_doubt: None, is_down: false })
+        Ok(Embedded { disk, open: Arc::new(Open::new(database, false)), batch, in_doubt: None, is_down: false })
     }
 
     fn transact(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
@@ -157,8 +181,8 @@ impl Store for Embedded {
 
     fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
         let mut database = self.open.database.write().unwrap_or_else(PoisonError::into_inner);
-        // A handle that has failed writes nothing when it goes. Two at a time the file's lock would not allow.
-        *database = None;
+        // Two at a time the file's lock would not allow.
+        let_go_unwritten(database.take());
         let disk = &mut *self.disk;
         let opened = catch_unwind(AssertUnwindSafe(|| open(disk, true))).unwrap_or(Err(StoreError::Panicked));
         let (opened, batch) = match opened {
@@ -174,6 +198,7 @@ impl Store for Embedded {
             return Err(StoreError::Damaged(format!("it is at batch {batch}, and {newest} was written")));
         }
         *database = Some(opened);
+        self.open.goes_unwritten.store(false, Ordering::Relaxed);
         self.is_down = false;
         let outcomes = self.in_doubt.take().filter(|_| batch == newest && batch != self.batch);
         self.batch = batch;
@@ -190,6 +215,17 @@ fn open(disk: &mut dyn Disk, after_failure: bool) -> Result<(Database, u64), Sto
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(after_failure);
     let database = disk.open(&builder, after_failure)?;
+    match newest_batch(&database) {
+        Ok(batch) => Ok((database, batch)),
+        Err(error) => {
+            let_go_unwritten(Some(database));
+            Err(error)
+        }
+    }
+}
+
+/// Makes the tables where there are none.
+fn newest_batch(database: &Database) -> Result<u64, StoreError> {
     let is_new = database.begin_read()?.list_tables()?.next().is_none();
     if is_new {
         let mut transaction = database.begin_write()?;
@@ -208,9 +244,7 @@ fn open(disk: &mut dyn Disk, after_failure: bool) -> Result<(Database, u64), Sto
         found if found > FORMAT => return Err(StoreError::Newer { found, known: FORMAT }),
         _ => {}
     }
-    let batch = number("batch")?;
-    drop(meta);
-    Ok((database, batch))
+    number("batch")
 }
 
 /// Judges the orders, and writes what is left of them.
@@ -287,3 +321,43 @@ macro_rules! from_parts {
     };
 }
 from_parts!(CommitError, DatabaseError, StorageError, TableError, TransactionError);
+
+#[cfg(test)]
+mod tests {
+    use redb::StorageBackend as _;
+
+    use super::*;
+    use crate::{
+        commit::{Commit, Request, Ticket},
+        disk::MemoryDisk,
+    };
+
+    fn bytes_of(disk: &MemoryDisk) -> Vec<u8> {
+        let mut bytes = vec![0; disk.len().unwrap() as usize];
+        disk.read(0, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Does a store write when it goes, after its readers have panicked or not?
+    fn writes_when_it_goes(has_panicked: bool) -> bool {
+        let disk = MemoryDisk::default();
+        let mut store = Embedded::on(Box::new(disk.clone())).unwrap();
+        let mut commit = Commit::new();
+        commit.put_bytes(Key::player(1), vec![1]);
+        let order = Order { ticket: Ticket(1), seen: Ticket(0), request: Request::Commit(commit) };
+        assert!(store.apply(&[order], &mut RefusedKeys::default()).unwrap()[0].is_ok());
+        if has_panicked {
+            let panics = store.open.visit(&mut |_, _| resume_unwind(Box::new(())));
+            assert!(matches!(panics, Err(StoreError::Panicked)));
+        }
+        let before = bytes_of(&disk);
+        drop(store);
+        bytes_of(&disk) != before
+    }
+
+    #[test]
+    fn a_store_over_whose_pages_readers_panicked_writes_nothing_when_it_goes() {
+        assert!(writes_when_it_goes(false), "the control: it says that it was closed in order");
+        assert!(!writes_when_it_goes(true));
+    }
+}

@@ -26,7 +26,10 @@ impl Open {
     fn read<T>(&self, work: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let transaction = database.as_ref().ok_or(StoreError::Down)?.begin_read()?;
-        catch_unwind(AssertUnwindSafe(|| work(&transaction))).unwrap_or(Err(StoreError::Panicked))
+        catch_unwind(AssertUnwindSafe(|| work(&transaction))).unwrap_or_else(|_| {
+            self.goes_unwritten.store(true, Ordering::Relaxed);
+            Err(StoreError::Panicked)
+        })
     }
 
     /// The record's value, or that of the one before if it is damaged.
