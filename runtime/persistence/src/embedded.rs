@@ -181,7 +181,8 @@ impl Store for Embedded {
 
     fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
         let mut database = self.open.database.write().unwrap_or_else(PoisonError::into_inner);
-        // Two at a time the file's lock would not allow.
+        // Two at a time the file's lock would not allow. What is open aside in its place is for reading alone.
+        self.open.goes_unwritten.store(true, Ordering::Relaxed);
         let_go_unwritten(database.take());
         let disk = &mut *self.disk;
         let opened = catch_unwind(AssertUnwindSafe(|| open(disk, true))).unwrap_or(Err(StoreError::Panicked));
