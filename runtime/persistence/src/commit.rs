@@ -62,7 +62,7 @@ impl Commit {
     }
 
     /// It counts only while this lease is the newest of its key. A key that was ever leased is written under a lease
-    /// only.
+    /// only, and so are the cells of a world that was.
     pub fn under(&mut self, lease: &Lease) -> &mut Commit {
         self.fences.insert(lease.key, lease.fence);
         self
@@ -71,7 +71,11 @@ impl Commit {
     /// So many items of this kind come into being with it; negative if they cease to be. The store keeps the sum, which
     /// [`crate::conservation`] holds the records against.
     pub fn items_created(&mut self, kind: ItemKind, count: i64) -> &mut Commit {
-        *self.items.entry(kind).or_default() += count;
+        let sum = self.items.entry(kind).or_default();
+        *sum += count;
+        if *sum == 0 {
+            self.items.remove(&kind);
+        }
         self
     }
 
@@ -86,6 +90,17 @@ impl Commit {
     /// The keys that it writes, in their order.
     pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
         self.writes.keys().copied()
+    }
+
+    /// The same, and those whose leases it names.
+    pub fn keys_and_leased(&self) -> impl Iterator<Item = Key> + '_ {
+        let leased = self.fences.keys().filter(|key| !self.writes.contains_key(key));
+        self.writes.keys().chain(leased).copied()
+    }
+
+    /// Items that come into being with it, by kind.
+    pub fn items(&self) -> impl Iterator<Item = (ItemKind, i64)> + '_ {
+        self.items.iter().map(|(kind, count)| (*kind, *count))
     }
 
     /// Makes one commit of two that came one after the other, as if what was between them had never been. Leases are

@@ -261,7 +261,7 @@ fn carry_out(
             rows.insert(key, row.value());
         }
     }
-    let judged = judge(orders, rows, refused);
+    let judged = judge(orders, rows, refused, None);
     for (key, row) in &judged.leases {
         leases.insert(&key.to_bytes(), *row)?;
     }

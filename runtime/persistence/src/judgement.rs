@@ -33,21 +33,30 @@ pub(crate) fn leases_asked(orders: &[Order]) -> BTreeSet<Key> {
     for order in orders {
         match &order.request {
             Request::Lease(request) => _ = keys.insert(request.key()),
-            Request::Commit(commit) => keys.extend(commit.writes.keys().chain(commit.fences.keys())),
+            Request::Commit(commit) => {
+                keys.extend(commit.writes.keys().map(Key::leased_with));
+                keys.extend(commit.fences.keys());
+            }
         }
     }
     keys
 }
 
-/// Judges the orders. `rows` are the leases that there are, of those that were asked.
-pub(crate) fn judge<'a>(orders: &'a [Order], mut rows: BTreeMap<Key, Row>, refused: &mut RefusedKeys) -> Judged<'a> {
+/// Judges the orders. `rows` are the leases that there are, of those that were asked; `store_ms` is the store's clock, if it has
+/// one.
+pub(crate) fn judge<'a>(
+    orders: &'a [Order],
+    mut rows: BTreeMap<Key, Row>,
+    refused: &mut RefusedKeys,
+    store_ms: Option<u64>,
+) -> Judged<'a> {
     let mut judged = Judged::default();
     for order in orders {
         refused.forget_until(order.seen);
         let outcome = match &order.request {
             Request::Lease(request) => {
                 let key = request.key();
-                let (row, outcome) = request.judge(rows.get(&key).copied());
+                let (row, outcome) = request.judge(rows.get(&key).copied(), store_ms);
                 if let Some(row) = row {
                     rows.insert(key, row);
                     judged.leases.insert(key, row);
@@ -85,6 +94,10 @@ fn judge_commit(
     for (key, fence) in &commit.fences {
         check_fence(*key, *fence, rows.get(key).copied())?;
     }
-    let unleased = commit.writes.keys().find(|key| !commit.fences.contains_key(key) && rows.contains_key(key));
+    let is_unleased = |key: &&Key| {
+        let of = key.leased_with();
+        !commit.fences.contains_key(&of) && rows.contains_key(&of)
+    };
+    let unleased = commit.writes.keys().find(is_unleased);
     unleased.map_or(Ok(()), |key| Err(Refusal::Unleased { key: *key }))
 }

@@ -69,6 +69,14 @@ impl Key {
         Key { kind: Kind::Cell, id: (world as u128) << 64 | cell as u128 }
     }
 
+    /// The key whose lease says who may write this one: a cell goes with its world.
+    pub const fn leased_with(&self) -> Key {
+        match self.kind {
+            Kind::Cell => Key::world((self.id >> 64) as u64),
+            Kind::Player | Kind::World => *self,
+        }
+    }
+
     pub fn to_bytes(self) -> [u8; KEY_BYTES] {
         let mut bytes = [0; KEY_BYTES];
         bytes[0] = self.kind as u8;

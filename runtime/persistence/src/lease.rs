@@ -1,13 +1,14 @@
-//! Leases: one owner per player, told apart by a number that only rises.
+//! Leases: one owner per player and per world, told apart by a number that only rises.
 //!
-//! Two processes must never both write a player: each would save what it believes, and items would be doubled. Whoever
+//! Two processes must never both write a player or a world: each would save what it believes, and items would be doubled. Whoever
 //! wants to write takes a lease, for so long, and gets a **fence**: a number larger than that of every owner before.
 //! Commits carry it, and the store compares it in the transaction that writes. So an owner that was stopped for an
 //! hour and wakes up writes nothing, however sure it is, and whatever its clock says: time decides only when somebody
 //! else may take over, never who may write.
 //!
-//! The row of a key is never deleted, since the number must not begin again. Times are milliseconds since 1970, given
-//! by the caller; clocks of hosts that share a store should agree better than the length of a lease.
+//! The row of a key is never deleted, since the number must not begin again. Times are milliseconds since 1970. A store
+//! that several hosts share counts them by its own clock, so that theirs need not agree; one that a single process has, by
+//! the clock of whoever asks.
 
 use crate::{
     commit::{Done, Outcome, Refusal},
@@ -26,7 +27,7 @@ pub struct Lease {
     pub until_ms: u64,
 }
 
-/// What is asked about a lease.
+/// What is asked about a lease. `now_ms` is what a store goes by that has no clock of its own (ms since 1970).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum LeaseRequest {
     /// Takes a key that is free, whose time is over, or that this owner had before.
@@ -41,18 +42,20 @@ pub enum LeaseRequest {
 pub(crate) type Row = (u64, u64, u64);
 
 impl LeaseRequest {
-    pub(crate) fn key(&self) -> Key {
+    /// The key that it is about.
+    pub fn key(&self) -> Key {
         match self {
             LeaseRequest::Take { key, .. } => *key,
             LeaseRequest::Prolong { lease, .. } | LeaseRequest::Release { lease } => lease.key,
         }
     }
 
-    /// The new row, if there is one, and the answer.
-    pub(crate) fn judge(&self, row: Option<Row>) -> (Option<Row>, Outcome) {
+    /// The new row, if there is one, and the answer. `store_ms` is the store's clock, if it has one.
+    pub(crate) fn judge(&self, row: Option<Row>, store_ms: Option<u64>) -> (Option<Row>, Outcome) {
         let key = self.key();
         match *self {
             LeaseRequest::Take { owner, now_ms, for_ms, .. } => {
+                let now_ms = store_ms.unwrap_or(now_ms);
                 let (holder, newest, until_ms) = row.unwrap_or_default();
                 if holder != 0 && holder != owner && now_ms < until_ms {
                     return (None, Err(Refusal::Held { key, owner: holder, until_ms }));
@@ -63,6 +66,7 @@ impl LeaseRequest {
             LeaseRequest::Prolong { lease, now_ms, for_ms } => match check_fence(key, lease.fence, row) {
                 Err(refusal) => (None, Err(refusal)),
                 Ok(()) => {
+                    let now_ms = store_ms.unwrap_or(now_ms);
                     let lease = Lease { until_ms: now_ms.saturating_add(for_ms), ..lease };
                     (Some((lease.owner, lease.fence, lease.until_ms)), Ok(Done::Leased(lease)))
                 }

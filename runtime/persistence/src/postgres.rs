@@ -30,9 +30,10 @@ use tokio_postgres::Transaction;
 
 use self::{connection::Connection, reading::Reader};
 use crate::{
-    commit::{Order, Outcome, Write},
+    commit::{Order, Outcome, Request, Write},
     judgement::{Judged, judge, leases_asked},
     key::{KEY_BYTES, Key},
+    lease::Row,
     record,
     refused_keys::RefusedKeys,
     store::{Reads, Store},
@@ -137,6 +138,10 @@ impl Store for Postgres {
         Ok(outcomes)
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn reader(&self) -> Arc<dyn Reads> {
         Arc::<Reader>::clone(&self.reader)
     }
@@ -189,13 +194,10 @@ async fn carry_out<'a>(
         let number = |column| row.try_get::<_, i64>(column).map(|number| number as u64);
         rows.insert(key_of(row.try_get(0)?)?, (number(1)?, number(2)?, number(3)?));
     }
-    let judged = judge(orders, rows, refused);
-    for (key, (owner, fence, until_ms)) in &judged.leases {
-        let query = "INSERT INTO throng_leases VALUES ($1, $2, $3, $4)
-            ON CONFLICT (key) DO UPDATE SET owner = $2, fence = $3, until_ms = $4";
-        let (key, numbers) = (&key.to_bytes()[..], [*owner as i64, *fence as i64, *until_ms as i64]);
-        transaction.execute(query, &[&key, &numbers[0], &numbers[1], &numbers[2]]).await?;
-    }
+    let is_about_leases = orders.iter().any(|order| matches!(order.request, Request::Lease(_)));
+    let now_ms = if is_about_leases { Some(clock_of(transaction).await?) } else { None };
+    let judged = judge(orders, rows, refused, now_ms);
+    write_leases(transaction, &judged.leases).await?;
     write(transaction, &judged.writes).await?;
     for (kind, count) in &judged.items {
         let query = "INSERT INTO throng_items VALUES ($1, $2)
@@ -203,6 +205,27 @@ async fn carry_out<'a>(
         transaction.execute(query, &[&i64::from(*kind), count]).await?;
     }
     Ok(judged)
+}
+
+/// The server's clock, which all who share it go by (ms since 1970).
+async fn clock_of(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
+    let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    Ok(transaction.query_one(query, &[]).await?.try_get::<_, i64>(0)? as u64)
+}
+
+/// A thousand of them are prolonged at once, while the table is locked for all others: one statement.
+async fn write_leases(transaction: &Transaction<'_>, leases: &BTreeMap<Key, Row>) -> Result<(), StoreError> {
+    if leases.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<Vec<u8>> = leases.keys().map(|key| key.to_bytes().to_vec()).collect();
+    let column = |number: fn(&Row) -> u64| leases.values().map(|row| number(row) as i64).collect::<Vec<i64>>();
+    let [owners, fences, ends] = [column(|row| row.0), column(|row| row.1), column(|row| row.2)];
+    let query = "INSERT INTO throng_leases SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[])
+        ON CONFLICT (key) DO UPDATE
+        SET owner = EXCLUDED.owner, fence = EXCLUDED.fence, until_ms = EXCLUDED.until_ms";
+    transaction.execute(query, &[&keys, &owners, &fences, &ends]).await?;
+    Ok(())
 }
 
 async fn write(transaction: &Transaction<'_>, writes: &BTreeMap<Key, &Write>) -> Result<(), StoreError> {

@@ -26,6 +26,11 @@ pub trait Store: Send {
     /// readers still read what is committed if the disk lets them.
     fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError>;
 
+    /// Whether other processes may write in it at the same time. If so, worlds need leases as players do.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// For other threads, which may read what is committed at any time.
     fn reader(&self) -> Arc<dyn Reads>;
 }

@@ -60,17 +60,33 @@ fn records_come_and_go_and_two_processes_keep_each_others_leases() {
     assert_eq!(Postgres::connect(&cluster.parameters(), SOUTH).err(), Some(StoreError::InUse), "one of each number");
 
     let (ada, bob) = (Key::player(1), Key::player(2));
-    let take = |owner, now_ms| Request::Lease(LeaseRequest::Take { key: ada, owner, now_ms, for_ms: 1_000 });
-    let Ok(Done::Leased(first)) = ask(&mut north, take(NORTH, 0)) else { panic!("it was free") };
+    // Their clocks are years apart: the server's counts.
+    let take = |owner, for_ms| {
+        let now_ms = if owner == NORTH { 0 } else { u64::MAX / 4 };
+        Request::Lease(LeaseRequest::Take { key: ada, owner, now_ms, for_ms })
+    };
+    let Ok(Done::Leased(first)) = ask(&mut north, take(NORTH, 1_000_000)) else { panic!("it was free") };
     assert_eq!(write(&mut north, ada, b"one", Some(&first)), Ok(Done::Committed));
-    assert_eq!(ask(&mut south, take(SOUTH, 999)), Err(Refusal::Held { key: ada, owner: NORTH, until_ms: 1_000 }));
-    let Ok(Done::Leased(second)) = ask(&mut south, take(SOUTH, 1_000)) else { panic!("its time is over") };
+    let held = Err(Refusal::Held { key: ada, owner: NORTH, until_ms: first.until_ms });
+    assert_eq!(ask(&mut south, take(SOUTH, 1)), held);
+    let shorter = Request::Lease(LeaseRequest::Prolong { lease: first, now_ms: 0, for_ms: 0 });
+    assert!(matches!(ask(&mut north, shorter), Ok(Done::Leased(_))));
+    let Ok(Done::Leased(second)) = ask(&mut south, take(SOUTH, 1_000_000)) else { panic!("its time is over") };
     assert_eq!((second.owner, second.fence), (SOUTH, 2));
     let stale = Err(Refusal::Stale { key: ada, ours: 1, newest: 2 });
     assert_eq!(write(&mut north, ada, b"two", Some(&first)), stale);
     assert_eq!(write(&mut north, ada, b"two", None), Err(Refusal::Unleased { key: ada }));
     assert_eq!(write(&mut south, ada, b"three", Some(&second)), Ok(Done::Committed));
     assert_eq!(write(&mut north, bob, b"bob", None), Ok(Done::Committed));
+
+    let lease_of_hub = LeaseRequest::Take { key: Key::world(1), owner: SOUTH, now_ms: 0, for_ms: 1_000_000 };
+    assert!(matches!(ask(&mut south, Request::Lease(lease_of_hub)), Ok(Done::Leased(_))));
+    let cell = Key::cell(1, 5);
+    assert_eq!(
+        write(&mut north, cell, b"a hole", None),
+        Err(Refusal::Unleased { key: cell }),
+        "it goes with its world"
+    );
 
     let reads = north.reader();
     let fine = |value: &[u8]| Ok(Some(Saved { value: value.to_vec(), is_previous: false }));
