@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | a player's client id | a [`Traveller`], the same that travels | at log-in, which is always at home |
 //! | [`hideout_number`] | chest, ground | when the owner comes |
-//! | [`HUB_NUMBER`], [`DARK_ZONE_NUMBER`] | ground, doors | when the server starts |
+//! | [`HUB_NUMBER`], [`DARK_ZONE_NUMBER`]; in other processes on the same store [`shared_number`] | ground, doors | when the server starts |
 //!
 //! NPCs, offers and shots are not saved: a world that was not there begins anew with its own. The dead are saved as they
 //! will stand up; what they had, and left where they fell, is the ground's. A trade is made in one call or not at all, and a
@@ -39,11 +39,21 @@ pub const HUB_NUMBER: u64 = 1;
 pub const DARK_ZONE_NUMBER: u64 = 2;
 /// Smaller numbers are for worlds that nobody owns.
 const HIDEOUTS_FROM: u64 = 16;
+/// Larger ones are for the shared worlds of other processes than the first.
+const HIDEOUTS_UNTIL: u64 = u64::MAX - 2 * PROCESSES_MAX;
+/// Of those that share a store, by the settings.
+const PROCESSES_MAX: u64 = 1_000_000_000;
 
 /// The number that somebody's hideout is saved under, whichever of the hideouts it is in a run of the server. `None`: a
 /// client id so large that there is none.
 pub fn hideout_number(owner: ClientId) -> Option<u64> {
-    owner.0.checked_add(HIDEOUTS_FROM)
+    owner.0.checked_add(HIDEOUTS_FROM).filter(|number| *number < HIDEOUTS_UNTIL)
+}
+
+/// The number of a world that nobody owns in this process of those that share a store: each has a hub and a dark zone of its
+/// own. `number` is that of the first process.
+pub fn shared_number(process: u32, number: u64) -> u64 {
+    if process == 1 { number } else { u64::MAX - 2 * u64::from(process) + number }
 }
 
 /// Has players and their worlds saved.
@@ -161,7 +171,12 @@ mod tests {
     fn every_hideout_has_a_number_that_no_other_world_has() {
         assert_eq!(hideout_number(ClientId(0)), Some(HIDEOUTS_FROM));
         assert!(HUB_NUMBER.max(DARK_ZONE_NUMBER) < HIDEOUTS_FROM);
-        assert_eq!(hideout_number(ClientId(u64::MAX - HIDEOUTS_FROM)), Some(u64::MAX));
+        assert_eq!([1, 2].map(|number| shared_number(1, number)), [HUB_NUMBER, DARK_ZONE_NUMBER]);
+        let of_others = [2, 3, PROCESSES_MAX as u32].map(|process| [1, 2].map(|number| shared_number(process, number)));
+        assert_eq!(of_others[..2], [[u64::MAX - 3, u64::MAX - 2], [u64::MAX - 5, u64::MAX - 4]]);
+        let last = *of_others.as_flattened().iter().min().unwrap();
+        assert_eq!(hideout_number(ClientId(last - HIDEOUTS_FROM)), None);
+        assert_eq!(hideout_number(ClientId(last - HIDEOUTS_FROM - 2)), Some(last - 2));
         assert_eq!(hideout_number(ClientId(u64::MAX)), None);
     }
 }

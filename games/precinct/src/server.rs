@@ -11,7 +11,7 @@ use crate::{
     distribution::Distribution,
     hideouts::{HideoutWorlds, Hideouts, ServerMaker},
     level::Level,
-    saves::{DARK_ZONE_NUMBER, HUB_NUMBER},
+    saves::{DARK_ZONE_NUMBER, HUB_NUMBER, shared_number},
     scene::Shared,
     worlds::{DarkZone, Hideout, HideoutPlan, Hub, Sentinel},
 };
@@ -106,13 +106,15 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
 
     server.set_game("precinct");
     let hub = server.add_kind(Hub { shared: shared.clone(), npcs: day.hub_npcs, keep_awake: settings.keep_awake })?;
-    let hub = server.create_world_as(NewWorld::new(hub, next_seed()).saved_as(HUB_NUMBER))?;
+    let shared_number = |number| shared_number(server.saves_process(), number);
+    let [hub_number, dark_zone_number] = [HUB_NUMBER, DARK_ZONE_NUMBER].map(shared_number);
+    let hub = server.create_world_as(NewWorld::new(hub, next_seed()).saved_as(hub_number))?;
     let dark_zone = server.add_kind(DarkZone {
         shared: shared.clone(),
         npcs: day.dark_zone_npcs,
         keep_awake: settings.keep_awake,
     })?;
-    let dark_zone = server.create_world_as(NewWorld::new(dark_zone, next_seed()).saved_as(DARK_ZONE_NUMBER))?;
+    let dark_zone = server.create_world_as(NewWorld::new(dark_zone, next_seed()).saved_as(dark_zone_number))?;
     let hideout = server.add_kind(Hideout {
         shared: shared.clone(),
         keep_awake: settings.keep_awake,

@@ -184,7 +184,10 @@ impl Server {
                 self.game_totals.leave_out(world.gauges_mut());
                 slot.ladder.reset();
             }
-            self.see_off(world);
+            let Some(mut hosted) = self.take_back_if_marked(hosted, &[], self.timeline.start_of(frame)) else {
+                continue;
+            };
+            self.see_off(&mut hosted.world);
             if let Some(slot) = self.worlds.get_mut(hosted.world.id()) {
                 slot.home = Some(hosted);
             }

@@ -6,6 +6,9 @@
 //!
 //! Cost: one uncontended lock (about 20 ns) per push. Buffers are reused; a steady tick allocates nothing.
 
+use std::collections::BTreeSet;
+
+use throng_net::protocol::ClientId;
 use throng_profiler::sync::{Mutex, MutexGuard};
 use throng_world::{Mail, MailItem, ids::ClientKey, transfer::WorldMessage};
 
@@ -76,6 +79,11 @@ impl Mailbox {
     pub fn close(&self) -> Mail {
         let closed = Waiting { is_closed: true, ..Waiting::default() };
         std::mem::replace(&mut *self.lock(), closed).mail
+    }
+
+    /// Whether one of these clients comes in with the next tick.
+    pub fn has_arrival_of(&self, clients: &BTreeSet<ClientId>) -> bool {
+        self.lock().mail.arriving().any(|client| clients.contains(&client))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -17,7 +17,9 @@
 //! | file | what it has |
 //! | --- | --- |
 //! | `commits.rs` | what is on its way to the disk, and what becomes of it when the disk refuses |
-//! | `players.rs` | leases, and who is loaded |
+//! | `players.rs` | who may be written by this process, and who is loaded |
+//! | `world_leases.rs` | the same for worlds, where several processes share the store |
+//! | `held_lease.rs` | a lease, prolonged as long as it is wanted |
 //! | `record.rs` | the bytes |
 //! | `loading.rs` | a world's record, when it is made |
 //! | `load_journal.rs` | which of them ended a server when it was loaded |
@@ -33,6 +35,7 @@
 //! without one.
 
 mod commits;
+mod held_lease;
 mod load_journal;
 mod loading;
 mod of_server;
@@ -44,6 +47,7 @@ mod record;
 mod store;
 #[cfg(test)]
 mod tests;
+mod world_leases;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -52,7 +56,7 @@ use std::{
 
 use throng_metrics::counters;
 use throng_net::protocol::ClientId;
-use throng_persistence::{Commit, Key, Store, Writer, WriterSettings, writer::Full};
+use throng_persistence::{Commit, Key, Kind, Refusal, Store, Writer, WriterSettings, writer::Full};
 use throng_platform::{clock::Clock, time::Nanos};
 use throng_profiler::{log_category, log_error, log_info, log_warn};
 use throng_world::{
@@ -70,9 +74,12 @@ use crate::{
     lifecycle::{Answer, NewWorld},
     settings::SavesSettings,
 };
-use commits::{Answered, Commits, Parcel, Told};
-use players::{LeaseTerms, Players};
+use commits::{Answered, Answers, Commits, Parcel, TakenBack, Told};
+use held_lease::LeaseTerms;
+use players::Players;
 use reader::Reader;
+pub(crate) use world_leases::Claim;
+use world_leases::WorldLeases;
 
 log_category!(SAVES = "server.saves");
 
@@ -129,7 +136,7 @@ counters! {
             "The log names each. An older build than the one that wrote it, or damage.";
         Sum leases_held: "saves.leases_held", "log-ins",
             "Times that a player who logs in was with another process.",
-            "A few follow players who change servers. Many: two processes have the same `process` in the settings, or one has died and its leases run on.";
+            "A few follow players who change servers. Many: a process that shares the store has died, and its leases run on.";
         Sum leases_lost: "saves.leases_lost", "players",
             "Players that another process took over while they played here. They were sent away.",
             "Any is one too many: this process stood still for longer than `lease_s`, or the store was away for so long.";
@@ -139,9 +146,12 @@ counters! {
         Sum worlds_loaded: "saves.worlds_loaded", "worlds",
             "Worlds that were made with what was saved of them.",
             "Follows the worlds that are made again.";
+        Sum worlds_lost: "saves.worlds_lost", "worlds",
+            "Worlds that another process took over while they ran here. They ended.",
+            "As `saves.leases_lost`.";
         Sum worlds_taken_back: "saves.worlds_taken_back", "worlds",
-            "Worlds that went back to their last save, since a player in them had become another process's while this one stood still.",
-            "As `saves.leases_lost`: `lease_s` is to be longer than this process ever stands still.";
+            "Worlds that went back to their last save, since a player who had been in them since, or they themselves, had become another process's.",
+            "As `saves.leases_lost`: `lease_s` is to be longer than this process ever stands still, or its store is away.";
         Sum away: "saves.away", "frames",
             "Frames in which the store was away: it has failed, takes nothing, or has not answered for 2 s. Play went on, and nothing was saved.",
             "Any for longer than a moment: look at the disk, or at PostgreSQL. The log says what is wrong, `saves.status` how much waits.";
@@ -238,10 +248,20 @@ struct OnTrial {
     loaded_at: u32,
 }
 
+/// Whether a world goes back to its last save.
+enum TakesBack {
+    Surely,
+    /// If one of these is in it, which is not known while it is away.
+    IfHere(BTreeSet<ClientId>),
+}
+
 /// The server's saves.
 pub(crate) struct Saves {
     commits: Commits,
     players: Players,
+    /// `None`: nobody else writes in this store.
+    world_leases: Option<WorldLeases>,
+    terms: LeaseTerms,
     reader: Reader,
     clock: Arc<dyn Clock>,
     period: Nanos,
@@ -257,6 +277,10 @@ pub(crate) struct Saves {
     loads: Option<Arc<LoadJournal>>,
     /// Worlds that were among them and are there now.
     on_trial: Vec<OnTrial>,
+    /// Of whom and of what others are the owners by now, since this was last looked at.
+    stale: BTreeSet<Key>,
+    /// Worlds that go back to their last save as soon as they are home.
+    to_take_back: BTreeMap<WorldId, TakesBack>,
     /// Operators who wait for the worlds that were asked, and then for the disk.
     save_now: Vec<SaveNow>,
     /// Wishes of games that are on disk now, by world.
@@ -282,6 +306,7 @@ impl Saves {
         clock: Arc<dyn Clock>,
         is_inline: bool,
     ) -> std::io::Result<Saves> {
+        let is_shared = store.is_shared();
         let writer_settings = WriterSettings { queue_bytes_max: settings.queue_bytes_max, ..WriterSettings::default() };
         let writer = if is_inline {
             Writer::inline(store, writer_settings, clock.clone())
@@ -295,6 +320,8 @@ impl Saves {
         Ok(Saves {
             commits: Commits::new(writer),
             players: Players::new(terms),
+            world_leases: is_shared.then(|| WorldLeases::new(terms)),
+            terms,
             reader,
             clock,
             period: Nanos::from_secs(settings.period_s.into()),
@@ -305,6 +332,8 @@ impl Saves {
             waiting: VecDeque::new(),
             loads: None,
             on_trial: Vec::new(),
+            stale: BTreeSet::new(),
+            to_take_back: BTreeMap::new(),
             save_now: Vec::new(),
             answers: Vec::new(),
             cells_saved: Vec::new(),
@@ -327,9 +356,17 @@ impl Saves {
         place_of: impl Fn(ClientId) -> Option<u64>,
     ) {
         let Cut { tick, world: state, cells, players, travellers, items, requests } = cut;
+        if matches!(self.to_take_back.get(&world), Some(TakesBack::Surely)) {
+            return;
+        }
         let mut commit = Commit::new();
         if let (Some(id), Some(state)) = (id, state) {
             commit.put_bytes(Key::world(id), record::of_world(kind, &state));
+        }
+        if let (Some(leases), Some(id)) = (&self.world_leases, id) {
+            // Somebody else has it: it is about to end here.
+            let Some(lease) = leases.lease(id) else { return };
+            commit.under(&lease);
         }
         let cells =
             id.map_or(Vec::new(), |id| cells.into_iter().map(|cell| (Key::cell(id, cell.cell), cell.value)).collect());
@@ -356,9 +393,7 @@ impl Saves {
             Some(SaveFault::LeaversLeftOut) => travellers.iter().for_each(|it| _ = commit.withdraw(Key::player(it.0))),
             _ => {}
         }
-        let requests = requests.into_iter().map(|request| (world, request)).collect();
-        let cells = has_cells.then_some((world, tick)).into_iter().collect();
-        self.commits.add(Parcel { commit, requests, cells, told: Vec::new() });
+        self.commits.add(Parcel::of_cut(world, commit, requests, has_cells.then_some(tick)));
     }
 
     /// What this world had is not on disk, and will not be: whoever waits for everything is told so.
@@ -373,13 +408,14 @@ impl Saves {
     /// What is to be done in every frame, before clients are placed.
     fn step(&mut self, now: Nanos) {
         let stood_still = self.stepped_at.replace(now).map_or(Nanos::ZERO, |before| now.saturating_sub(before));
-        if self.players.may_be_over(stood_still) {
+        if self.terms.may_be_over(stood_still) {
             log_warn!(
                 SAVES,
                 stood_still_s = stood_still.as_secs_f64(),
-                "this process stood still: worlds that are saved wait until the store has said whose players are still here"
+                "this process stood still: worlds that are saved wait until the store has said what is still this process's"
             );
             self.players.doubt(now);
+            self.world_leases.iter_mut().for_each(|leases| leases.doubt(now));
         }
         if stood_still > FRAME_MAX {
             self.commits.stood_still(stood_still);
@@ -388,30 +424,81 @@ impl Saves {
             match answer {
                 Answered::Saved(parcel) => {
                     self.counts.commits += 1;
+                    let Answers { requests, cells, told } = parcel.into_answers();
                     let saved = |(world, request)| (world, SaveAnswer { request, is_on_disk: true });
-                    self.answers.extend(parcel.requests.into_iter().map(saved));
-                    self.cells_saved.extend(parcel.cells);
-                    for Told { answer, worlds_missing } in parcel.told {
+                    self.answers.extend(requests.into_iter().map(saved));
+                    self.cells_saved.extend(cells);
+                    for Told { answer, worlds_missing } in told {
                         let commits = self.commits.counters().commits;
                         answer.give(Ok(SavedNow { commits, worlds_missing }));
                     }
                 }
                 Answered::Refused(refusal) => {
                     self.counts.refused += 1;
-                    use throng_persistence::Refusal;
-                    if let Refusal::Stale { key, ours, .. } = refusal {
-                        self.players.lost_lease(key.id as u64, ours, now, &mut self.commits);
+                    match refusal {
+                        Refusal::Stale { key, ours, .. } => self.lost_lease(key, ours, now),
+                        Refusal::Unleased { key } => _ = self.stale.insert(key),
+                        _ => {}
                     }
                 }
-                Answered::Lease { player, is_release, outcome } => {
-                    let Self { players, commits, reader, .. } = self;
-                    players.take_answer(player, is_release, outcome, now, commits, reader);
+                Answered::Lease { key, is_release, outcome } => {
+                    let is_stale = matches!(outcome, Err(Refusal::Stale { .. })) && !is_release;
+                    match key.kind {
+                        Kind::Player => {
+                            let Self { players, commits, reader, .. } = self;
+                            players.take_answer(key.id as u64, is_release, outcome, now, commits, reader);
+                        }
+                        Kind::World | Kind::Cell => {
+                            let leases = self.world_leases.iter_mut();
+                            leases.for_each(|leases| leases.take_answer(key.id as u64, is_release, &outcome, now));
+                        }
+                    }
+                    if is_stale {
+                        self.stale.insert(key);
+                    }
                 }
             }
         }
         let unix_ms = self.clock.unix_seconds() * 1_000;
-        let Self { players, commits, reader, .. } = self;
+        let Self { players, world_leases, commits, reader, .. } = self;
         players.step(now, unix_ms, commits, reader);
+        world_leases.iter_mut().for_each(|leases| leases.step(now, unix_ms, commits));
+    }
+
+    /// A commit was refused, since somebody else has had this player or world since the lease with this fence.
+    fn lost_lease(&mut self, key: Key, fence: u64, now: Nanos) {
+        self.stale.insert(key);
+        match (key.kind, &mut self.world_leases) {
+            (Kind::Player, _) => self.players.lost_lease(key.id as u64, fence, now),
+            (_, Some(leases)) => leases.lost_lease(key.id as u64, fence),
+            (_, None) => {}
+        }
+    }
+
+    /// What was done with those who are others' by now, since it was last saved, is not saved any more.
+    fn take_back(&mut self) -> Option<TakenBack> {
+        let stale = std::mem::take(&mut self.stale);
+        (!stale.is_empty()).then(|| self.commits.take_back(stale))
+    }
+
+    /// Whose this number is, before a world is made that is saved under it.
+    fn claim(&mut self, id: u64, now: Nanos) -> Claim {
+        self.world_leases.as_mut().map_or(Claim::Ours, |leases| leases.claim(id, now))
+    }
+
+    fn lease_length(&self) -> Nanos {
+        self.terms.length
+    }
+
+    /// Everything is on disk, and the server ends.
+    fn give_worlds_up(&mut self, now: Nanos) {
+        let Self { world_leases, commits, .. } = self;
+        world_leases.iter_mut().for_each(|leases| leases.give_all_up(now, commits));
+    }
+
+    /// No world is saved under this number any more.
+    fn world_gave_up(&mut self, id: u64) {
+        self.world_leases.iter_mut().for_each(|leases| leases.left(id));
     }
 
     /// Hands in what the frame's worlds have brought.
@@ -471,7 +558,7 @@ impl Saves {
 
     /// Worlds that are saved are not to tick: players in them may be another process's by now.
     pub fn holds_worlds(&self, now: Nanos) -> bool {
-        self.players.is_in_doubt(now)
+        self.players.is_in_doubt(now) || self.world_leases.as_ref().is_some_and(|leases| leases.is_in_doubt(now))
     }
 
     /// Nothing reaches the disk now.

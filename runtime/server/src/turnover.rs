@@ -59,17 +59,21 @@ impl Server {
         let NewWorld { kind, seed, ref parameters, save_id } = new;
         if let Some(save_id) = save_id {
             self.open_saves()?;
-            if !self.may_make_saved(save_id)? {
-                return Err(WorldError::SaveInUse(save_id).into());
-            }
+            self.claim_saved(save_id)?;
         }
         let load = self.load_of(&new);
-        let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
+        let Some(id) = self.worlds.reserve() else {
+            self.end_making_saved(&new);
+            return Err(WorldError::Full(WORLDS_MAX).into());
+        };
         if self.is_culprit(&new, Some(id)) || self.is_load_killer(&new, Some(id)) {
             self.hold(id, new);
             return Ok(id);
         }
-        let row = self.kinds.get(usize::from(kind.0)).ok_or(WorldError::NoSuchKind(kind))?;
+        let Some(row) = self.kinds.get(usize::from(kind.0)) else {
+            self.end_making_saved(&new);
+            return Err(WorldError::NoSuchKind(kind).into());
+        };
         let built = {
             let mut kind = row.kind.lock().unwrap_or_else(PoisonError::into_inner);
             kind.build_world(id, seed, parameters.as_deref(), &self.schema, &self.interest)
@@ -86,6 +90,7 @@ impl Server {
                     }
                     Err(error) => {
                         self.worlds.release(id);
+                        self.end_making_saved(&new);
                         return Err(error.into());
                     }
                 }
@@ -95,6 +100,7 @@ impl Server {
             }
             Err(error) => {
                 self.worlds.release(id);
+                self.end_making_saved(&new);
                 Err(error.into())
             }
         }
@@ -120,7 +126,10 @@ impl Server {
         }
         match self.worlds.reserve() {
             Some(id) => self.make_in_place(id, new, answer),
-            None => answer.give(Err(WorldError::Full(WORLDS_MAX))),
+            None => {
+                self.end_making_saved(&new);
+                answer.give(Err(WorldError::Full(WORLDS_MAX)));
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use throng_net::protocol::ClientId;
 use throng_replication::ReplicationRules;
 
 use crate::{
@@ -55,6 +56,14 @@ impl Mail {
     pub fn push_datagram(&mut self, client: ClientKey, datagram: &[u8]) {
         self.bytes.extend_from_slice(datagram);
         self.items.push(MailItem::Datagram { client, end: self.bytes.len() });
+    }
+
+    /// Those who come in with it.
+    pub fn arriving(&self) -> impl Iterator<Item = ClientId> + '_ {
+        self.items.iter().filter_map(|item| match item {
+            MailItem::Arrival { client, .. } => Some(client.client_id()),
+            _ => None,
+        })
     }
 
     pub fn push(&mut self, item: MailItem) {

@@ -1,14 +1,9 @@
 //! R34: two processes on one PostgreSQL. The one that has the players stands still for longer than their leases, or dies; they
-//! go on with the other. When it wakes, nothing that it writes of them is taken, and nobody has anything twice.
-//!
-//! The players rest before their server stands still, until everything that they did is on disk: what they gave to others
-//! since the last save would be there twice, which `docs/persistence.md` says and a long lease is for.
+//! go on with the other. When it wakes, nothing that it writes of them is taken, and nobody has anything twice, though they deal
+//! with each other all the time.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    os::unix::net::UnixListener,
     thread,
     time::{Duration, Instant},
 };
@@ -18,7 +13,7 @@ use nix::sys::signal::Signal;
 use crate::{
     cluster::Cluster,
     folder::Folder,
-    life::{Heard, Life, PATIENCE, alone, wait_for},
+    life::{Heard, Life, PATIENCE, alone, bazaar, wait_for},
     place::{Place, Terms, write_settings},
     players::Players,
 };
@@ -66,20 +61,11 @@ impl Pair {
         }
     }
 
-    /// Players of `from` play, rest, lose their server, and play on the other. Returns how long they were stuck.
+    /// Players of `from` play, lose their server, and play on the other. Returns how long they were stuck.
     fn hand_over(&mut self, from: usize, dies: bool, number: u32) -> Duration {
         let to = 1 - from;
-        let rests = Arc::new(AtomicBool::new(false));
-        let players = Players::who_may_rest(self.life(from).address, 1, PLAYERS, rests.clone());
+        let players = Players::play(self.life(from).address, 1, PLAYERS);
         self.life(from).wait_for_receipts(2 * PLAYERS as u64);
-        rests.store(true, Ordering::Release);
-        // Wishes on their way arrive, and then everything that was done is granted.
-        thread::sleep(Duration::from_millis(300));
-        wait_for("everything to be on disk", PATIENCE, || {
-            let Heard { granted, done, .. } = self.life(from).heard();
-            (done.len() == PLAYERS && done.iter().all(|(player, deeds)| granted.get(player) == Some(deeds)))
-                .then_some(())
-        });
         let began = Instant::now();
         if dies {
             let heard = self.lives[from].take().expect("it lives").kill();
@@ -173,6 +159,42 @@ fn an_owner_that_stands_still_in_a_transaction_keeps_no_other_from_saving() {
     stopped.wait_for_receipts(1);
     println!("the other's players were saved after {stuck:?}");
     assert!(stuck <= STUCK_MAX, "{stuck:?}");
+}
+
+/// Two servers have worlds of one number, by a mistake in the settings; or the second is to go on for the first, which died.
+#[test]
+fn a_world_of_a_server_that_lives_is_refused_and_that_of_a_dead_one_waited_for() {
+    let Some(cluster) = Cluster::start("owners-worlds") else { return };
+    let place = Place::of(&cluster);
+    let folders = [1, 2].map(|process| {
+        let folder = Folder::new(&format!("owners-worlds-{process}"));
+        write_settings(folder.path(), &place, &Terms { lease_s: LEASE_S, process, ..Terms::default() });
+        folder
+    });
+    let first = Life::start(folders[0].path());
+    let _players = Players::play(first.address, 1, PLAYERS);
+    first.wait_for_receipts(PLAYERS as u64);
+    let _ledger = UnixListener::bind(folders[1].path().join("ledger")).unwrap();
+    let words = ["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--crashes", "off"];
+    let refused = bazaar(folders[1].path(), &words).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{said}");
+    let market = ::bazaar::MARKETS[0];
+    assert!(said.contains(&format!("the world that is saved as {market} is process 1's")), "{said}");
+    first.wait_for_receipts(1);
+    first.kill();
+    // Its leases have 5 s at most.
+    let second = Life::start(folders[1].path());
+    let _players = Players::play(second.address, 1, PLAYERS);
+    second.wait_for_receipts(PLAYERS as u64);
+    let ended = second.end(|_| {});
+    assert!(ended.status.success(), "{}", ended.log);
+    // It has given them up.
+    let began = Instant::now();
+    let third = Life::start(folders[0].path());
+    println!("a world that was given up was had after {:?}", began.elapsed());
+    assert!(!third.log().contains("is waited for until its lease ends"), "{}", third.log());
+    place.wealth().unwrap();
 }
 
 // Five tests of a hundred times: `cargo xtask reliability --minutes` goes on between them.

@@ -15,34 +15,52 @@
 //!             '---- refused, in order <--------'    once nothing is in flight
 //! ```
 //!
+//! A commit is taken as a whole or not at all, and of several worlds. If the store refuses it because somebody in it, or a world,
+//! is another process's by now, then whoever dealt with them has what is never saved: [`Commits::take_back`] drops all that, and
+//! says which worlds go back to their last save.
+//!
 //! The newest value of a record that is not on disk is found here ([`Commits::newest`]): who comes back, and a world that is made
 //! again, need not wait for the disk.
 //!
 //! Frame thread. Cost: values are shared, not copied; a map entry for each record, and one more while it is handed in. In a
 //! frame in which the writer takes nothing, nothing is allocated.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
+use throng_net::protocol::ClientId;
 use throng_persistence::{
-    Commit, Done, Key, Kind, LeaseRequest, Outcome, Refusal, SaveCounters, Ticket, Writer,
+    Commit, Done, ItemKind, Key, Kind, LeaseRequest, Outcome, Refusal, SaveCounters, Ticket, Writer,
     writer::{Finished, Full},
 };
 use throng_platform::time::Nanos;
 use throng_profiler::log_error;
 use throng_world::{ids::WorldId, saving::SaveRequest};
 
-use super::{SAVES, SavedNow};
+use super::{SAVES, SavedNow, WORLDS_MISSING_MAX};
 use crate::lifecycle::Answer;
 
 /// What is saved together, and who waits for it.
 #[derive(Default)]
 pub(crate) struct Parcel {
-    pub commit: Commit,
-    pub requests: Vec<(WorldId, SaveRequest)>,
-    /// Worlds, and the ticks of the cuts whose cells are in it.
-    pub cells: Vec<(WorldId, u32)>,
+    commit: Commit,
+    /// What each world brought.
+    dealings: BTreeMap<WorldId, Dealings>,
     /// Operators who wait for it.
-    pub told: Vec<Told>,
+    told: Vec<Told>,
+}
+
+/// What a world brought: it is saved as a whole, or not.
+#[derive(Default)]
+struct Dealings {
+    /// Its own, its cells', and those of everybody who was in it.
+    keys: Vec<Key>,
+    items: Vec<(ItemKind, i64)>,
+    requests: Vec<SaveRequest>,
+    /// The ticks of the cuts whose cells are in it.
+    cells: Vec<u32>,
 }
 
 /// An operator who waits for everything, and the worlds of which nothing is there.
@@ -51,21 +69,104 @@ pub(crate) struct Told {
     pub worlds_missing: Vec<u32>,
 }
 
+/// Who is told that something is on disk.
+#[derive(Default)]
+pub(crate) struct Answers {
+    /// Wishes of games.
+    pub requests: Vec<(WorldId, SaveRequest)>,
+    /// Worlds, and the ticks of the cuts whose cells are there.
+    pub cells: Vec<(WorldId, u32)>,
+    pub told: Vec<Told>,
+}
+
+/// What is not saved, since somebody in it is another process's.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TakenBack {
+    /// They go back to their last save.
+    pub worlds: BTreeSet<WorldId>,
+    /// What they have now is never saved, wherever they are.
+    pub players: BTreeSet<ClientId>,
+}
+
 impl Parcel {
+    /// A world's cut. `cells` is its tick if there are cells in it.
+    pub fn of_cut(world: WorldId, commit: Commit, requests: Vec<SaveRequest>, cells: Option<u32>) -> Parcel {
+        let (keys, items) = (commit.keys_and_leased().collect(), commit.items().collect());
+        let dealings = Dealings { keys, items, requests, cells: cells.into_iter().collect() };
+        Parcel { commit, dealings: BTreeMap::from([(world, dealings)]), told: Vec::new() }
+    }
+
+    /// Operators who are told when all before it is on disk.
+    pub fn of_told(told: Vec<Told>) -> Parcel {
+        Parcel { told, ..Parcel::default() }
+    }
+
+    /// All of it is on disk: who is to be told.
+    pub fn into_answers(self) -> Answers {
+        let mut answers = Answers { told: self.told, ..Answers::default() };
+        for (world, dealings) in self.dealings {
+            answers.requests.extend(dealings.requests.into_iter().map(|request| (world, request)));
+            answers.cells.extend(dealings.cells.into_iter().map(|tick| (world, tick)));
+        }
+        answers
+    }
+
     fn append(&mut self, later: Parcel) {
         self.commit.append(later.commit);
-        self.requests.extend(later.requests);
-        self.cells.extend(later.cells);
+        for (world, later) in later.dealings {
+            self.dealings.entry(world).or_default().append(later);
+        }
         self.told.extend(later.told);
     }
 
     fn is_empty(&self) -> bool {
-        self.commit.is_empty() && self.requests.is_empty() && self.cells.is_empty() && self.told.is_empty()
+        self.commit.is_empty() && self.dealings.is_empty() && self.told.is_empty()
     }
 
     /// Whether there are cells of the world with this number in it.
     fn has_cells_of(&self, world: u64) -> bool {
-        self.commit.keys().any(|key| key.kind == Kind::Cell && (key.id >> 64) as u64 == world)
+        self.commit.keys().any(|key| key.kind == Kind::Cell && key.leased_with() == Key::world(world))
+    }
+
+    /// Drops what worlds brought in which one of these was, and adds all others who were in them, until nobody is left who
+    /// dealt with any of them.
+    fn drop_dealings_with(&mut self, keys: &mut BTreeSet<Key>, worlds: &mut BTreeSet<WorldId>) {
+        loop {
+            let is_with = |_: &WorldId, dealings: &mut Dealings| dealings.keys.iter().any(|key| keys.contains(key));
+            let dropped: Vec<(WorldId, Dealings)> = self.dealings.extract_if(.., is_with).collect();
+            if dropped.is_empty() {
+                break;
+            }
+            for (world, dealings) in dropped {
+                dealings.keys.iter().for_each(|key| _ = self.commit.withdraw(*key));
+                dealings.items.iter().for_each(|(kind, count)| _ = self.commit.items_created(*kind, -count));
+                keys.extend(dealings.keys);
+                worlds.insert(world);
+            }
+        }
+        for told in &mut self.told {
+            told.worlds_missing.extend(worlds.iter().map(|world| world.number()));
+            told.worlds_missing.sort_unstable();
+            told.worlds_missing.dedup();
+            told.worlds_missing.truncate(WORLDS_MISSING_MAX);
+        }
+    }
+}
+
+impl Dealings {
+    fn append(&mut self, later: Dealings) {
+        let Dealings { keys, items, requests, cells } = later;
+        self.keys.extend(keys);
+        self.keys.sort_unstable();
+        self.keys.dedup();
+        for (kind, count) in items {
+            match self.items.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, sum)) => *sum += count,
+                None => self.items.push((kind, count)),
+            }
+        }
+        self.requests.extend(requests);
+        self.cells.extend(cells);
     }
 }
 
@@ -76,7 +177,7 @@ pub(crate) const STANDS_STILL_AFTER: Nanos = Nanos::from_secs(2);
 /// What the writer was asked.
 enum Asked {
     Commit(Parcel),
-    Lease { player: u64, is_release: bool },
+    Lease { key: Key, is_release: bool },
 }
 
 /// An order that is not answered yet.
@@ -102,7 +203,7 @@ pub(crate) enum Answered {
     Refused(Refusal),
     /// A lease was taken, prolonged or given up, or was not.
     Lease {
-        player: u64,
+        key: Key,
         is_release: bool,
         outcome: Outcome,
     },
@@ -145,8 +246,8 @@ impl Commits {
         self.waiting.append(parcel);
     }
 
-    /// Hands in what waits. Each player is written under the lease that there was when the cut came: under a later one it would
-    /// be taken, though somebody else may have written the player in between.
+    /// Hands in what waits. Players and worlds are written under the leases that there were when the cut came: under a later one
+    /// it would be taken, though somebody else may have written them in between.
     pub fn submit(&mut self, now: Nanos) {
         if self.is_refused {
             if self.commits_in_flight > 0 {
@@ -178,12 +279,12 @@ impl Commits {
         }
     }
 
-    /// Asks something about the lease of a player. False: the writer does not take it now.
-    pub fn lease(&mut self, player: u64, request: LeaseRequest, now: Nanos) -> bool {
-        let is_release = matches!(request, LeaseRequest::Release { .. });
+    /// Asks something about a lease. False: the writer does not take it now.
+    pub fn lease(&mut self, request: LeaseRequest, now: Nanos) -> bool {
+        let (key, is_release) = (request.key(), matches!(request, LeaseRequest::Release { .. }));
         match self.writer.lease(request) {
             Ok(ticket) => {
-                let asked = Asked::Lease { player, is_release };
+                let asked = Asked::Lease { key, is_release };
                 self.in_flight.push_back(InFlight { ticket, asked, given_at: now });
                 true
             }
@@ -197,18 +298,15 @@ impl Commits {
         let InFlight { ticket, asked, .. } = self.in_flight.pop_front()?;
         debug_assert_eq!(ticket, ack.ticket, "answers come in the order of tickets");
         Some(match (asked, ack.outcome) {
-            (Asked::Lease { player, is_release }, outcome) => Answered::Lease { player, is_release, outcome },
+            (Asked::Lease { key, is_release }, outcome) => Answered::Lease { key, is_release, outcome },
             (Asked::Commit(parcel), Ok(Done::Committed | Done::Leased(_) | Done::Released)) => {
                 self.commits_in_flight -= 1;
                 // While refusals are gathered, this one was handed in beside them.
                 self.has_failed &= self.is_refused;
                 Answered::Saved(parcel)
             }
-            (Asked::Commit(mut parcel), Err(refusal)) => {
+            (Asked::Commit(parcel), Err(refusal)) => {
                 self.commits_in_flight -= 1;
-                if let Refusal::Stale { key, .. } | Refusal::Unleased { key } = &refusal {
-                    parcel.commit.withdraw(*key);
-                }
                 self.has_failed |= matches!(refusal, Refusal::Store(_));
                 if !self.forgets_refusals {
                     self.refused.append(parcel);
@@ -219,15 +317,20 @@ impl Commits {
         })
     }
 
-    /// Nothing is to be saved of a player any more, and nothing that was is to be loaded again. What the writer has of them
-    /// already the store refuses by itself.
-    pub fn forget(&mut self, player: u64) {
+    /// These are another process's by now. What is on its way of them is older than what that one wrote, and is neither saved
+    /// nor loaded again; nor is anything of whoever dealt with them in it, or with those in turn, later on. What the writer has
+    /// of it already the store refuses by itself: it is in one commit with them, or built on one that is.
+    pub fn take_back(&mut self, stale: BTreeSet<Key>) -> TakenBack {
+        let (mut keys, mut worlds) = (stale, BTreeSet::new());
         let in_flight = self.in_flight.iter_mut().filter_map(|order| match &mut order.asked {
             Asked::Commit(parcel) => Some(parcel),
             Asked::Lease { .. } => None,
         });
-        let all = in_flight.chain([&mut self.waiting, &mut self.refused]);
-        all.for_each(|parcel| _ = parcel.commit.withdraw(Key::player(player)));
+        // In the order in which they came: what was before they dealt with each other stays.
+        let all = std::iter::once(&mut self.refused).chain(in_flight).chain([&mut self.waiting]);
+        all.for_each(|parcel| parcel.drop_dealings_with(&mut keys, &mut worlds));
+        let players = keys.into_iter().filter(|key| key.kind == Kind::Player).map(|key| ClientId(key.id as u64));
+        TakenBack { worlds, players: players.collect() }
     }
 
     /// What is to be under this key and is not known to be on disk yet.

@@ -1,6 +1,11 @@
 //! What the frame does for saves: asks worlds for cuts, takes them, hands them in, tells games, sends away.
 
-use std::{collections::VecDeque, io, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    io,
+    path::Path,
+    sync::Arc,
+};
 
 use throng_net::protocol::ClientId;
 use throng_persistence::{Key, Reads, Store};
@@ -13,10 +18,12 @@ use throng_world::{
 };
 
 use super::{
-    LOAD_AGAIN_AFTER, Load, LoadJournal, OnTrial, Parcel, SAVES, SaveFault, SaveNow, SavedNow, Saves, SavesStatus,
-    SlotSaves, StoreOpenError, StoreToOpen, Told, WORLDS_MISSING_MAX, Waiting, open_as_set, store::loads_as_set,
+    Claim, LOAD_AGAIN_AFTER, Load, LoadJournal, OnTrial, Parcel, SAVES, SaveFault, SaveNow, SavedNow, Saves,
+    SavesStatus, SlotSaves, StoreOpenError, StoreToOpen, TakenBack, TakesBack, Told, WORLDS_MISSING_MAX, Waiting,
+    WorldLeases, open_as_set, store::loads_as_set,
 };
 use crate::{
+    hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, Pending, WorldError},
     mailbox::Mailbox,
     server::{Command, Server, ServerControl, ServerError},
@@ -125,6 +132,12 @@ impl Server {
         }
     }
 
+    /// The number of this process among those that share a store, by the settings: a world of which each is to have one of
+    /// its own is saved under a number that follows from it.
+    pub fn saves_process(&self) -> u32 {
+        self.store_to_open.settings.process
+    }
+
     /// Whether anything is saved.
     pub fn is_saving(&self) -> bool {
         self.saves.is_some()
@@ -147,18 +160,54 @@ impl Server {
         })
     }
 
-    /// Whether a world of this number may be made now. An error: there is one. False: one is on its way out, or cells of it
-    /// are on their way to the disk, where the new one will read them.
-    pub(crate) fn may_make_saved(&self, id: u64) -> Result<bool, WorldError> {
-        let Some(saves) = &self.saves else { return Ok(true) };
+    /// Whether a world of this number may be made now. An error: there is one, here or in another process. False: one is on its
+    /// way out, cells of it are on their way to the disk, where the new one will read them, or the store has not said yet that
+    /// it is this process's.
+    pub(crate) fn may_make_saved(&mut self, id: u64) -> Result<bool, WorldError> {
+        let now = self.timeline.start_of(self.frame_number.unwrap_or(0));
+        let Some(saves) = &mut self.saves else { return Ok(true) };
         if saves.being_made.contains(&id) {
             return Err(WorldError::SaveInUse(id));
         }
         match saves.worlds.get(&id).and_then(|world| self.worlds.get(*world)) {
-            None => Ok(!saves.commits.has_cells_of(id)),
+            None if saves.commits.has_cells_of(id) => Ok(false),
+            None => match saves.claim(id, now) {
+                Claim::Ours => Ok(true),
+                Claim::Wait => Ok(false),
+                Claim::Elsewhere { owner } => Err(WorldError::SavedElsewhere { id, owner }),
+            },
             Some(slot) if slot.ending.is_some() => Ok(false),
             Some(_) => Err(WorldError::SaveInUse(id)),
         }
+    }
+
+    /// The same for a world that is made on the calling thread: it waits for the store. Before the server runs it also waits for
+    /// the end of another process's lease, since that one may have died; while it runs an error says whose the world is.
+    pub(crate) fn claim_saved(&mut self, id: u64) -> Result<(), WorldError> {
+        let is_running = self.frame_number.is_some();
+        let give_up_at = self.clock.now() + CLAIM_WAITS + self.saves.as_ref().map_or(Nanos::ZERO, Saves::lease_length);
+        let mut is_told = false;
+        while !self.may_make_saved(id)? {
+            let now = self.clock.now();
+            let Some(saves) = &mut self.saves else { break };
+            let Some(elsewhere) = saves.world_leases.as_ref().and_then(|leases| leases.waits_for(id)) else {
+                return Err(WorldError::SaveInUse(id));
+            };
+            match elsewhere {
+                Some(owner) if is_running || now >= give_up_at => return Err(WorldError::SavedElsewhere { id, owner }),
+                None if now >= give_up_at => return Err(WorldError::OwnerUnknown(id)),
+                Some(owner) if !std::mem::replace(&mut is_told, true) => log_warn!(
+                    SAVES,
+                    save = id,
+                    process = owner,
+                    "a world is another process's, which may have died: it is waited for until its lease ends or is prolonged"
+                ),
+                _ => {}
+            }
+            saves.step(now);
+            self.clock.sleep_until(now + CLAIM_LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// A world that may be made is ordered: what it is loaded from.
@@ -172,6 +221,7 @@ impl Server {
     pub(crate) fn end_making_saved(&mut self, plan: &NewWorld) {
         if let (Some(saves), Some(id)) = (&mut self.saves, plan.save_id) {
             saves.being_made.remove(&id);
+            saves.world_gave_up(id);
         }
     }
 
@@ -238,17 +288,18 @@ impl Server {
     /// Before clients are placed: what the disk says, and whose time has come.
     pub(crate) fn begin_saves(&mut self, now: Nanos) {
         let Some(saves) = &mut self.saves else { return };
-        let were_held = saves.holds_worlds(now);
         saves.step(now);
         let lost = saves.players.take_lost();
+        let taken_back = saves.take_back();
         let answers = std::mem::take(&mut saves.answers);
         let cells = std::mem::take(&mut saves.cells_saved);
         let waiting: VecDeque<Waiting>;
         (waiting, saves.waiting) = std::mem::take(&mut saves.waiting).into_iter().partition(|order| order.from <= now);
         self.tell_saved(answers, cells);
-        if were_held && !lost.is_empty() {
-            self.take_back_worlds_of(&lost, now);
+        if let Some(taken_back) = taken_back {
+            self.mark_to_take_back(&taken_back, now);
         }
+        self.take_back_worlds(&lost, now);
         for client in lost {
             self.addresses.dismiss_player(&self.mailboxes, client, "another server has taken its player over");
         }
@@ -258,36 +309,89 @@ impl Server {
         self.ask_for_cuts(now);
     }
 
-    /// These players were another process's while this one stood still, and their worlds have not ticked since. What they
-    /// gave to others after the last save they have again elsewhere, so it must not have been: these worlds go back to that
-    /// save, with all others who are in them.
-    fn take_back_worlds_of(&mut self, lost: &[ClientId], now: Nanos) {
-        let holds = |slot: &&WorldSlot| {
-            slot.saves.is_on && slot.home.as_ref().is_some_and(|hosted| hosted.world.owes_any_of(lost))
-        };
-        let worlds: Vec<WorldId> = self.worlds.iter().filter(holds).map(|slot| slot.id).collect();
-        for id in worlds {
-            let Some(mut slot) = self.take_out(id, false) else { continue };
-            if let Some(answer) = slot.ending.take() {
-                answer.give(Ok(()));
-            }
-            let Some(hosted) = slot.home.take() else { continue };
-            log_error!(
-                SAVES, world = %id, kind = &*slot.name,
-                "a world goes back to its last save: another process had taken a player of it over while this one stood still"
-            );
-            let (clients, mut rest) = hosted.into_clients();
-            self.game_totals.withdraw(rest.world.gauges_mut());
-            for client in clients {
-                if lost.contains(&client.client_id()) {
-                    self.disconnect(client, "another server has taken its player over");
-                } else {
-                    self.place_anew(client, now, "its world is gone");
+    /// Some who are here are another process's by now. What they gave to others after their last save they have again there, so
+    /// it must not have been: worlds in which they were since go back to their last save, with all others who are in them, and
+    /// so do those to which it was carried on. So does a world that is another process's itself, which then ends here.
+    fn mark_to_take_back(&mut self, taken_back: &TakenBack, now: Nanos) {
+        let Some(saves) = &mut self.saves else { return };
+        let lost_worlds = saves.world_leases.as_mut().map(WorldLeases::take_lost).unwrap_or_default();
+        saves.counts.worlds_lost += lost_worlds.len() as u64;
+        let lost_worlds = lost_worlds.into_iter().filter_map(|id| saves.worlds.get(&id).copied());
+        for world in taken_back.worlds.iter().copied().chain(lost_worlds) {
+            saves.to_take_back.insert(world, TakesBack::Surely);
+        }
+        for slot in self.worlds.iter().filter(|slot| slot.saves.is_on) {
+            let is_here = slot.home.as_ref().map(|hosted| hosted.world.owes_any_of(&taken_back.players));
+            if is_here == Some(true) || slot.mailbox.has_arrival_of(&taken_back.players) {
+                saves.to_take_back.insert(slot.id, TakesBack::Surely);
+            } else if is_here.is_none() {
+                match saves.to_take_back.entry(slot.id).or_insert_with(|| TakesBack::IfHere(BTreeSet::new())) {
+                    TakesBack::Surely => {}
+                    TakesBack::IfHere(players) => players.extend(&taken_back.players),
                 }
             }
-            self.maker.drop_world(rest);
-            self.counts.saves.worlds_taken_back += 1;
         }
+        saves.players.load_again(&taken_back.players, now);
+    }
+
+    fn take_back_worlds(&mut self, lost: &[ClientId], now: Nanos) {
+        let Some(saves) = self.saves.as_ref().filter(|saves| !saves.to_take_back.is_empty()) else { return };
+        let is_home = |world: &WorldId| self.worlds.get(*world).is_none_or(|slot| slot.home.is_some());
+        let worlds: Vec<WorldId> = saves.to_take_back.keys().copied().filter(is_home).collect();
+        for id in worlds {
+            let Some(slot) = self.worlds.get_mut(id) else {
+                self.saves.iter_mut().for_each(|saves| _ = saves.to_take_back.remove(&id));
+                continue;
+            };
+            let Some(hosted) = slot.home.take() else { continue };
+            if let Some(hosted) = self.take_back_if_marked(hosted, lost, now)
+                && let Some(slot) = self.worlds.get_mut(id)
+            {
+                slot.home = Some(hosted);
+            }
+        }
+    }
+
+    /// A world that is home goes back to its last save if that was to be, before anything that it did leaves it; otherwise it
+    /// is given back.
+    pub(crate) fn take_back_if_marked(
+        &mut self,
+        hosted: Box<HostedWorld>,
+        lost: &[ClientId],
+        now: Nanos,
+    ) -> Option<Box<HostedWorld>> {
+        let Some(saves) = &mut self.saves else { return Some(hosted) };
+        match saves.to_take_back.remove(&hosted.world.id()) {
+            Some(TakesBack::IfHere(players)) if !hosted.world.owes_any_of(&players) => return Some(hosted),
+            None => return Some(hosted),
+            Some(_) => {}
+        }
+        self.take_back(hosted, lost, now);
+        None
+    }
+
+    fn take_back(&mut self, mut hosted: Box<HostedWorld>, lost: &[ClientId], now: Nanos) {
+        let id = hosted.world.id();
+        log_error!(
+            SAVES, world = %id, kind = &**hosted.world.name(),
+            "a world goes back to its last save: since then another process had taken a player of it over, or itself"
+        );
+        let unsaved = self.take_unsaved_travellers(&mut hosted.world);
+        self.see_off(&mut hosted.world);
+        if let Some(answer) = self.take_out(id, false).and_then(|mut slot| slot.ending.take()) {
+            answer.give(Ok(()));
+        }
+        let (clients, mut rest) = hosted.into_clients();
+        self.game_totals.withdraw(rest.world.gauges_mut());
+        for client in unsaved.into_iter().chain(clients) {
+            if lost.contains(&client.client_id()) {
+                self.disconnect(client, "another server has taken its player over");
+            } else {
+                self.place_anew(client, now, "its world is gone");
+            }
+        }
+        self.maker.drop_world(rest);
+        self.counts.saves.worlds_taken_back += 1;
     }
 
     fn tell_saved(&mut self, answers: Vec<(WorldId, SaveAnswer)>, cells: Vec<(WorldId, u32)>) {
@@ -441,6 +545,7 @@ impl Server {
             && saves.worlds.get(&id) == Some(&world)
         {
             saves.worlds.remove(&id);
+            saves.world_gave_up(id);
         }
     }
 
@@ -472,7 +577,7 @@ impl Server {
                     Told { answer, worlds_missing: missing }
                 });
                 let told = told.collect();
-                saves.commits.add(Parcel { told, ..Parcel::default() });
+                saves.commits.add(Parcel::of_told(told));
             }
             saves.submit(now);
             self.control.published.set_saves_away(saves.is_away());
@@ -495,7 +600,10 @@ impl Server {
             self.frame(*frame);
         }
         let unsaved = self.asked_for_cuts();
-        let Some(saves) = self.saves.take() else { return true };
+        let Some(mut saves) = self.saves.take() else { return true };
+        if saves.is_settled() {
+            saves.give_worlds_up(self.clock.now());
+        }
         let is_all_saved = saves.commits.finish(FINISH_MAX) && unsaved == 0;
         if !is_all_saved {
             log_warn!(
@@ -507,6 +615,13 @@ impl Server {
         is_all_saved
     }
 }
+
+/// A world that is made on the calling thread waits for the store in steps of this.
+const CLAIM_LOOK_EVERY: Nanos = Nanos::from_millis(1);
+
+/// So long it waits beyond the length of a lease. Too short: a PostgreSQL that is busy at the start of many servers keeps one from
+/// starting. Too long: one that does not answer is reported late.
+const CLAIM_WAITS: Nanos = Nanos::from_secs(10);
 
 /// A world whose load ended a server, and that has been loaded since, has done so many ticks until that is forgotten. One that
 /// has nothing to do before, or ends in good order, has shown as much.

@@ -11,11 +11,8 @@
 //! is loaded instead: who comes back while the disk is dead has what they left with. A client whose world failed is
 //! loaded in the same way, under the lease that it has.
 //!
-//! A lease is prolonged when a third of its time is over. One that somebody else has taken is lost: the player is sent
-//! away, and nothing of them is saved.
-//!
-//! Where the process stood still for so long that leases may be over, all are asked for before anything else happens
-//! ([`Players::doubt`]).
+//! A lease that somebody else has taken is lost: the player is sent away, and nothing of them is saved, nor of what they gave
+//! to others since their last save ([`Commits::take_back`]).
 //!
 //! Frame thread. Cost: for who comes or goes; a look at everybody once a second.
 
@@ -30,6 +27,7 @@ use throng_world::{ids::WorldId, transfer::Transfer};
 use super::{
     SAVES,
     commits::Commits,
+    held_lease::{Answer, Doubted, HeldLease, LeaseTerms},
     reader::{Read, Reader},
     record,
 };
@@ -38,8 +36,6 @@ use super::{
 const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(10);
 /// A player whom another process has is asked for again so often.
 const HELD_AGAIN_AFTER: Nanos = Nanos::from_secs(1);
-/// A store that does not answer is away, and play goes on while it is.
-const DOUBT_FOR: Nanos = Nanos::from_secs(5);
 /// So often everybody is looked at.
 const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -80,12 +76,7 @@ enum Stage {
 }
 
 struct Player {
-    lease: Option<Lease>,
-    /// When it is to be prolonged.
-    prolong_at: Nanos,
-    is_prolonging: bool,
-    /// What was asked was asked too long ago to believe the answer.
-    is_asked_again: bool,
+    lease: HeldLease,
     stage: Stage,
     asked_at: Nanos,
     /// The game's directory was asked where it is to be.
@@ -100,14 +91,6 @@ pub(crate) enum LogIn {
     Refuse(&'static str),
 }
 
-/// How leases are asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LeaseTerms {
-    /// This process, among all that share the store.
-    pub owner: u64,
-    pub length: Nanos,
-}
-
 /// Everybody who is here, comes or goes.
 pub(crate) struct Players {
     players: BTreeMap<u64, Player>,
@@ -117,9 +100,7 @@ pub(crate) struct Players {
     is_restless: bool,
     /// It was said that records cannot be read.
     is_read_failing: bool,
-    /// Whose lease may be over, and until when they are waited for.
-    doubted: BTreeSet<u64>,
-    doubted_until: Nanos,
+    doubted: Doubted,
     /// Whose lease somebody else has now, to be sent away.
     lost: Vec<ClientId>,
     pub records_fallen_back: u64,
@@ -136,8 +117,7 @@ impl Players {
             look_at: Nanos::ZERO,
             is_restless: false,
             is_read_failing: false,
-            doubted: BTreeSet::new(),
-            doubted_until: Nanos::ZERO,
+            doubted: Doubted::default(),
             lost: Vec::new(),
             records_fallen_back: 0,
             records_unreadable: 0,
@@ -146,45 +126,33 @@ impl Players {
         }
     }
 
-    /// Nobody was here for so long: their leases may be over, unless they were prolonged since.
-    pub fn may_be_over(&self, stood_still: Nanos) -> bool {
-        // One has two thirds of its time left when it is asked for again; the rest is for the store's answer.
-        stood_still.0 > self.terms.length.0 / 2
-    }
-
     /// Asks for all leases anew, before anything is done with whom they are of.
     pub fn doubt(&mut self, now: Nanos) {
-        let leased = self.players.iter_mut().filter(|(_, player)| player.lease.is_some());
+        let leased = self.players.iter_mut().filter(|(_, player)| player.lease.get().is_some());
         let of_here = leased.filter(|(_, player)| !matches!(player.stage, Stage::Releasing));
-        self.doubted = of_here
-            .map(|(id, player)| {
-                player.prolong_at = now;
-                player.is_asked_again = player.is_prolonging;
-                *id
-            })
-            .collect();
-        self.doubted_until = now + DOUBT_FOR;
+        let ids = of_here.map(|(id, player)| {
+            player.lease.doubt(now);
+            *id
+        });
+        self.doubted.begin(ids.collect(), now);
         self.look_at = now;
     }
 
     /// Somebody's lease may be over, and the store has not said.
     pub fn is_in_doubt(&self, now: Nanos) -> bool {
-        !self.doubted.is_empty() && now < self.doubted_until
+        self.doubted.is_on(now)
     }
 
     /// The lease under which a player is written.
     pub fn lease(&self, player: u64) -> Option<Lease> {
-        self.players.get(&player)?.lease
+        self.players.get(&player)?.lease.get()
     }
 
     /// Asked in every frame until it is another answer than `Wait`, and the player is placed.
     pub fn log_in(&mut self, client: ClientId, now: Nanos) -> LogIn {
         self.is_restless = true;
         let player = self.players.entry(client.0).or_insert_with(|| Player {
-            lease: None,
-            prolong_at: Nanos::ZERO,
-            is_prolonging: false,
-            is_asked_again: false,
+            lease: HeldLease::default(),
             stage: Stage::Wants { from: now },
             asked_at: now,
             is_known_to_game: false,
@@ -261,7 +229,7 @@ impl Players {
     /// The same of one whose state could not be saved. True: they are in quarantine from now on.
     pub fn departed_unsaved(&mut self, client: ClientId) -> bool {
         let leaves = self.players.get_mut(&client.0).filter(|player| matches!(player.stage, Stage::Leaves(_)));
-        let Some(player) = leaves.filter(|player| player.lease.is_some()) else {
+        let Some(player) = leaves.filter(|player| player.lease.get().is_some()) else {
             self.departed(client);
             return false;
         };
@@ -285,13 +253,11 @@ impl Players {
         }
     }
 
-    /// Something was refused because somebody else has had this player since the lease with this fence. What is on its way
-    /// of them is older than what that one wrote: it is neither saved nor loaded again.
-    pub fn lost_lease(&mut self, player: u64, fence: u64, now: Nanos, commits: &mut Commits) {
+    /// Something was refused because somebody else has had this player since the lease with this fence.
+    pub fn lost_lease(&mut self, player: u64, fence: u64, now: Nanos) {
         if let Some(entry) = self.players.get_mut(&player)
-            && entry.lease.take_if(|lease| lease.fence == fence).is_some()
+            && entry.lease.lost(fence)
         {
-            commits.forget(player);
             self.leases_lost += 1;
             if matches!(entry.stage, Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_)) {
                 // Not placed yet: what was read of them is old.
@@ -302,7 +268,7 @@ impl Players {
                 entry.stage = Stage::Left;
                 self.is_restless = true;
             }
-            self.doubted.remove(&player);
+            self.doubted.settle(player);
             log_error!(
                 SAVES,
                 client = player,
@@ -310,6 +276,16 @@ impl Players {
                  they did here since the last save is not kept; is the store slow, or did this process stand still?"
             );
             self.lost.push(ClientId(player));
+        }
+    }
+
+    /// What was loaded of these, if they are not placed yet, was never saved.
+    pub fn load_again(&mut self, players: &BTreeSet<ClientId>, now: Nanos) {
+        for client in players {
+            let Some(player) = self.players.get_mut(&client.0) else { continue };
+            if matches!(player.stage, Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_)) {
+                (player.stage, self.is_restless) = (Stage::Wants { from: now }, true);
+            }
         }
     }
 
@@ -330,22 +306,19 @@ impl Players {
     ) {
         let Some(player) = self.players.get_mut(&id) else { return };
         self.is_restless = true;
-        let was_prolonged = std::mem::take(&mut player.is_prolonging);
-        let is_old = std::mem::take(&mut player.is_asked_again);
-        if (was_prolonged && !is_old) || is_release {
-            self.doubted.remove(&id);
+        let Answer { was_prolonging, is_old } = player.lease.take_answer(&outcome, &self.terms, now);
+        if (was_prolonging && !is_old) || is_release {
+            self.doubted.settle(id);
         }
         match outcome {
-            Ok(Done::Leased(lease)) => {
-                player.lease = Some(lease);
-                player.prolong_at = if is_old { now } else { now + Nanos(self.terms.length.0 / 3) };
+            Ok(Done::Leased(_)) => {
                 if matches!(player.stage, Stage::Leasing) {
                     self.read(id, commits, reader);
                 }
             }
             Ok(_) if is_release => {
                 let came_back = !matches!(player.stage, Stage::Releasing);
-                player.lease = None;
+                player.lease.given_up();
                 if !came_back {
                     self.players.remove(&id);
                 }
@@ -368,12 +341,11 @@ impl Players {
             Err(Refusal::Stale { .. } | Refusal::Unleased { .. }) if is_release => {
                 self.players.remove(&id);
             }
-            Err(Refusal::Stale { ours, .. }) => self.lost_lease(id, ours, now, commits),
+            Err(Refusal::Stale { ours, .. }) => self.lost_lease(id, ours, now),
             // The disk failed; it is asked again.
             Err(_) => match player.stage {
                 Stage::Leasing => player.stage = Stage::Wants { from: now },
                 Stage::Releasing => player.stage = Stage::Left,
-                _ if was_prolonged => player.prolong_at = now,
                 _ => {}
             },
         }
@@ -391,23 +363,21 @@ impl Players {
         if !std::mem::take(&mut self.is_restless) {
             return;
         }
-        let (terms, for_ms) = (self.terms, self.terms.length.0 / 1_000_000);
         let mut to_read = Vec::new();
         for (&id, player) in &mut self.players {
             let key = Key::player(id);
             match player.stage {
                 Stage::Wants { from } if from <= now => {
-                    if player.lease.is_some() {
+                    if player.lease.get().is_some() {
                         to_read.push(id);
                         continue;
                     }
-                    let take = LeaseRequest::Take { key, owner: terms.owner, now_ms: unix_ms, for_ms };
-                    if commits.lease(id, take, now) {
+                    if commits.lease(self.terms.take(key, unix_ms), now) {
                         player.stage = Stage::Leasing;
                     }
                 }
-                Stage::Left if commits.newest(key).is_none() => match player.lease {
-                    Some(lease) if commits.lease(id, LeaseRequest::Release { lease }, now) => {
+                Stage::Left if commits.newest(key).is_none() => match player.lease.get() {
+                    Some(lease) if commits.lease(LeaseRequest::Release { lease }, now) => {
                         player.stage = Stage::Releasing
                     }
                     Some(_) => {}
@@ -420,12 +390,11 @@ impl Players {
         let is_restless = |player: &Player| matches!(player.stage, Stage::Wants { .. } | Stage::Left);
         self.is_restless = self.players.values().any(is_restless);
         // Those who have nothing to give up.
-        self.players.retain(|_, player| !matches!(player.stage, Stage::Releasing) || player.lease.is_some());
+        self.players.retain(|_, player| !matches!(player.stage, Stage::Releasing) || player.lease.get().is_some());
     }
 
     fn look_at_everybody(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits) {
-        let for_ms = self.terms.length.0 / 1_000_000;
-        for (&id, player) in &mut self.players {
+        for player in self.players.values_mut() {
             let is_waited_for = matches!(
                 player.stage,
                 Stage::Wants { .. } | Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_)
@@ -434,12 +403,8 @@ impl Players {
                 player.stage = Stage::Left;
                 self.is_restless = true;
             }
-            let Some(lease) = player.lease.filter(|_| now >= player.prolong_at && !player.is_prolonging) else {
-                continue;
-            };
             if !matches!(player.stage, Stage::Releasing) {
-                let prolong = LeaseRequest::Prolong { lease, now_ms: unix_ms, for_ms };
-                player.is_prolonging = commits.lease(id, prolong, now);
+                player.lease.prolong_if_due(&self.terms, now, unix_ms, commits);
             }
         }
     }
@@ -518,6 +483,6 @@ impl Players {
     }
 
     pub fn leases_count(&self) -> usize {
-        self.players.values().filter(|player| player.lease.is_some()).count()
+        self.players.values().filter(|player| player.lease.get().is_some()).count()
     }
 }

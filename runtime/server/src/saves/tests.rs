@@ -2,6 +2,7 @@
 //! and a store that stands still is known to.
 
 use std::{
+    collections::BTreeSet,
     io,
     ops::RangeInclusive,
     sync::{
@@ -31,12 +32,17 @@ use throng_platform::{
 use throng_replication::SchemaBuilder;
 use throng_scheduler::Hertz;
 use throng_world::{
-    ids::WorldKindId, saving::WorldState, transfer::Transfer, world_builder::WorldBuilder, world_kind::WorldKind,
+    ids::{WorldId, WorldKindId},
+    saving::WorldState,
+    transfer::Transfer,
+    world_builder::WorldBuilder,
+    world_kind::WorldKind,
 };
 
 use super::{
-    commits::{Answered, Commits, Parcel},
-    players::{LeaseTerms, LogIn, Players},
+    commits::{Answered, Commits, Parcel, TakenBack},
+    held_lease::LeaseTerms,
+    players::{LogIn, Players},
     reader::Reader,
     record,
 };
@@ -93,21 +99,21 @@ impl Scene {
     fn add(&mut self, key: Key, value: &[u8]) {
         let mut commit = Commit::new();
         commit.put_bytes(key, value.to_vec());
-        self.commits.add(Parcel { commit, ..Parcel::default() });
+        self.commits.add(Parcel::of_cut(HUB, commit, Vec::new(), None));
     }
 
     /// A cut has this player under this lease.
     fn add_player(&mut self, lease: &Lease, has: &Transfer) {
         let mut commit = Commit::new();
         commit.put_bytes(lease.key, record::of_player(None, has)).under(lease);
-        self.commits.add(Parcel { commit, ..Parcel::default() });
+        self.commits.add(Parcel::of_cut(HUB, commit, Vec::new(), None));
     }
 
     /// A process takes a player; none before has prolonged its lease.
     fn take(&mut self, player: u64, owner: u64, now_ms: u64) -> Lease {
         let take = LeaseRequest::Take { key: Key::player(player), owner, now_ms, for_ms: 1_000 };
         // A store that has failed is up again a moment after it has said so.
-        while !self.commits.lease(player, take, Nanos::ZERO) {
+        while !self.commits.lease(take, Nanos::ZERO) {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.teller.send(Ok(())).unwrap();
@@ -193,6 +199,8 @@ fn what_waits_for_a_disk_costs_frames_no_allocation() {
 }
 
 const ADA: ClientId = ClientId(1);
+/// Where she is.
+const HUB: WorldId = WorldId::new(0, 0);
 
 fn purse(coins: u32) -> Transfer {
     Transfer::of(&Purse { coins }).unwrap()
@@ -224,9 +232,9 @@ impl Process {
             self.players.step(self.now, unix_ms, &mut scene.commits, &mut self.reader);
             scene.teller.send(Ok(())).unwrap();
             match scene.answer() {
-                Answered::Lease { player, is_release, outcome } => {
+                Answered::Lease { key, is_release, outcome } => {
                     let Scene { commits, .. } = scene;
-                    self.players.take_answer(player, is_release, outcome, self.now, commits, &mut self.reader);
+                    self.players.take_answer(key.id as u64, is_release, outcome, self.now, commits, &mut self.reader);
                 }
                 _ => continue,
             }
@@ -259,6 +267,8 @@ fn what_was_on_its_way_when_a_lease_was_lost_is_neither_loaded_nor_written() {
     let Process { players, reader, now } = &mut process;
     players.take_answer(ADA.0, false, lost, *now, &mut scene.commits, reader);
     assert_eq!(players.take_lost(), [ADA], "she is sent away");
+    let taken_back = scene.commits.take_back(BTreeSet::from([Key::player(ADA.0)]));
+    assert_eq!(taken_back, TakenBack { worlds: BTreeSet::from([HUB]), players: BTreeSet::from([ADA]) });
     assert!(scene.commits.newest(Key::player(ADA.0)).is_none(), "what is on its way is older than what there is");
 
     // The store says of the commit in flight what there is to say.
@@ -344,8 +354,8 @@ fn who_logs_in_waits_for_a_store_that_cannot_be_read_now() {
     assert_eq!(players.log_in(ADA, *now), LogIn::Wait);
     players.step(*now, 0, &mut scene.commits, reader);
     scene.teller.send(Ok(())).unwrap();
-    let Answered::Lease { player, is_release, outcome } = scene.answer() else { panic!("her lease was asked for") };
-    players.take_answer(player, is_release, outcome, *now, &mut scene.commits, reader);
+    let Answered::Lease { key, is_release, outcome } = scene.answer() else { panic!("her lease was asked for") };
+    players.take_answer(key.id as u64, is_release, outcome, *now, &mut scene.commits, reader);
     for is_back in [false, false, true] {
         is_deaf.store(!is_back, Ordering::SeqCst);
         *now += Nanos::from_secs(1);

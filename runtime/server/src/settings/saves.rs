@@ -35,13 +35,14 @@ pub struct SavesSettings {
     /// How to reach PostgreSQL, as libpq has it, such as "host=/run/postgresql user=throng dbname=saves".
     pub postgres: Option<String>,
     /// Number of this process among those that share a store [1 to 1,000,000,000]. Default 1.
-    /// The same in two processes → they take players from each other, and refuse each other's saves.
+    /// The same in two processes → the second does not start.
     pub process: u32,
     /// Every world and everybody in it are saved so often [s, 1 to 3,600]. Default 10. Who leaves is saved within a
     /// second, who travels at once. Too low → disk and ticks are busy with saves; too high → a crash costs that much play.
     pub period_s: u32,
-    /// A player is this process's for so long without a word of it [s, 5 to 3,600]. Default 30; prolonged after a third.
-    /// Too low → a store that is slow for a moment costs players; too high → after a crash they wait to come in elsewhere.
+    /// A player, or a world in a store that several processes share, is this process's for so long without a word of it [s, 5 to
+    /// 3,600]. Default 30; prolonged after a third. Too low → a store that is slow for a moment costs players, and takes worlds
+    /// back to their last save; too high → after a crash they are to be had elsewhere that much later.
     pub lease_s: u32,
     /// Bytes that may wait for the disk [bytes, 1 MiB to 16 GiB]. Default 64 MiB.
     /// Too low → saves are put off in a wave; too high → memory, while the disk is slow.

@@ -4,6 +4,8 @@
 //! bring about a cut; who has left may wait for one. On the world's own thread; nothing where the kind saves nothing, or the
 //! host keeps no saves.
 
+use std::collections::BTreeSet;
+
 use bevy_ecs::prelude::*;
 use throng_net::protocol::ClientId;
 use throng_platform::time::Nanos;
@@ -15,6 +17,7 @@ use crate::{
     client::Client,
     ids::ClientKey,
     inbox::Inbox,
+    report::Leaving,
     saving::{
         CellToSave, Cut, CutMark, LEAVERS_WAIT, LeftOut, Packed, PlayerToSave, SaveAnswer, SaveAnswers, SaveReport,
         SaveWishes, SavesLeft, TickSaves, WorldHook, add_items,
@@ -170,12 +173,17 @@ impl GameWorld {
         self.saving.cut_within.is_some()
     }
 
-    /// Whether one of these players is here, or has left and is not saved yet.
-    pub fn owes_any_of(&self, players: &[ClientId]) -> bool {
+    /// Whether one of these players is here, was in the tick that it comes home from, or has left and is not saved yet.
+    pub fn owes_any_of(&self, players: &BTreeSet<ClientId>) -> bool {
         let here = self.clients.as_slice().iter().map(|client| client.client_id());
         let gone = self.saving.seen.iter().map(|(_, client)| *client);
         let left = self.saving.left_with.iter().map(|(client, _)| *client);
-        here.chain(gone).chain(left).any(|client| players.contains(&client))
+        let cut = self.report.saves.cut.iter().flat_map(|cut| cut.players.iter().map(|(client, _)| *client));
+        let travels = self.report.leaving.iter().filter_map(|leaving| match leaving {
+            Leaving::Travel { client, .. } => Some(client.client_id()),
+            _ => None,
+        });
+        here.chain(gone).chain(left).chain(cut).chain(travels).any(|client| players.contains(&client))
     }
 
     /// What the game said of saves in this tick.
