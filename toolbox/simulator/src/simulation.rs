@@ -113,6 +113,11 @@ impl Simulation {
         self.virtual_server.stand_still(Nanos((seconds * 1e9) as u64));
     }
 
+    /// What the server's wall clock says (seconds since 1970).
+    pub fn unix_seconds(&self) -> u64 {
+        self.virtual_server.unix_seconds()
+    }
+
     /// Sets the host's date, by which connect tokens are judged. Whatever it is, time goes on evenly.
     pub fn set_unix_seconds(&mut self, unix_s: u64) {
         self.virtual_server.set_unix_seconds(unix_s);

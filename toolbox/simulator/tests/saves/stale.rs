@@ -175,3 +175,21 @@ fn a_world_that_another_process_has_taken_over_ends_here_and_is_not_written() {
         assert_eq!(store.record(market), before, "it is the other process's");
     }
 }
+
+/// By an hour, a day and to 1970. Leases of who plays are prolonged as ever, and nobody who shares the store has them for it.
+#[test]
+fn r28_a_wall_clock_that_jumps_costs_no_lease_and_no_save() {
+    const HOUR_S: u64 = 3_600;
+    let store = Shared::new();
+    let mut bazaar = unsaved(5, &store, 0.05);
+    let began = bazaar.unix_seconds();
+    for to in [began + HOUR_S, began - HOUR_S, began + 24 * HOUR_S, began - 24 * HOUR_S, 0, began] {
+        bazaar.set_unix_seconds(to);
+        bazaar.run_for(2.0 * f64::from(LEASE_S));
+        save(&mut bazaar);
+        store.wealth().unwrap_or_else(|why| panic!("at {to}: {why}"));
+        let names = ["saves.leases_lost", "saves.worlds_lost", "saves.worlds_taken_back", "saves.refused"];
+        assert_eq!(names.map(|name| bazaar.server_mut().count_of(name)), [0; 4], "at {to}");
+        assert_eq!(bazaar.totals().playing, PLAYERS as u64, "at {to}");
+    }
+}
