@@ -155,6 +155,12 @@ impl Writer {
         self.give(Request::Lease(request))
     }
 
+    /// What is given next is written at once, and does not wait for more that goes into the same transaction: for somebody who
+    /// waits for it.
+    pub fn hurry(&self) {
+        self.shared.hurries.store(true, Ordering::Release);
+    }
+
     /// What became of an order since this was last asked. Never waits.
     ///
     /// After a refusal the store is behind the game: what the refused commit and all after it wrote must be handed in

@@ -30,6 +30,8 @@ pub(super) struct Shared {
     pub is_down: AtomicBool,
     /// Written by the frame's thread, after its last order.
     pub ends: AtomicBool,
+    /// Set by the frame's thread: the next batch does not wait for others to join it.
+    pub hurries: AtomicBool,
     pub counters: Cells,
 }
 
@@ -41,6 +43,7 @@ impl Shared {
             queued_bytes: AtomicUsize::new(0),
             is_down: AtomicBool::new(false),
             ends: AtomicBool::new(false),
+            hurries: AtomicBool::new(false),
             counters: Cells::default(),
         }
     }
@@ -96,7 +99,8 @@ impl Work {
                 Step::Idle if ends => return,
                 Step::Idle => {
                     thread::park();
-                    if !self.shared.ends.load(Ordering::Acquire) {
+                    let hurries = self.shared.hurries.swap(false, Ordering::AcqRel);
+                    if !hurries && !self.shared.ends.load(Ordering::Acquire) {
                         thread::sleep(self.settings.gather.into());
                     }
                 }

@@ -6,6 +6,7 @@ use std::{
         mpsc::{Receiver, Sender, channel},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use rand::SeedableRng;
@@ -64,6 +65,23 @@ fn commits_that_wait_share_a_transaction() {
     assert_eq!(acks(&mut writer).len(), 100);
     let counters = writer.counters();
     assert_eq!((counters.commits, counters.batches, counters.queued_bytes), (100, 1, 0));
+}
+
+#[test]
+fn who_hurries_does_not_wait_for_others_to_join() {
+    let folder = Folder::new("hurry");
+    let store = Embedded::open(&folder.store()).unwrap();
+    let settings = WriterSettings { gather: Nanos::from_secs(3_600), ..WriterSettings::default() };
+    let mut writer = Writer::start(Box::new(store), settings).unwrap();
+    for _ in 0..3 {
+        writer.hurry();
+        writer.submit(of(10)).unwrap();
+        let began = Instant::now();
+        while writer.take_ack().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it waits for others");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 /// A store that does each batch when it is told to, and as it is told.

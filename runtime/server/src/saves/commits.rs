@@ -292,6 +292,11 @@ impl Commits {
         }
     }
 
+    /// Somebody waits for what is asked next.
+    pub fn hurry(&self) {
+        self.writer.hurry();
+    }
+
     /// What has come of one of those things. `None`: nothing more yet.
     pub fn take_answer(&mut self) -> Option<Answered> {
         let ack = self.writer.take_ack()?;

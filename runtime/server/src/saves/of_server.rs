@@ -204,6 +204,7 @@ impl Server {
                 ),
                 _ => {}
             }
+            saves.commits.hurry();
             saves.step(now);
             self.clock.sleep_until(now + CLAIM_LOOK_EVERY);
         }
