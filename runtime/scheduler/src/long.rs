@@ -38,6 +38,7 @@ use std::sync::Arc;
 use crossbeam_queue::SegQueue;
 use throng_platform::clock::Clock;
 use throng_platform::process::thread_cpu_time;
+use throng_platform::threads::this_thread_id;
 use throng_platform::time::Nanos;
 
 pub use kinds::{KINDS_MAX, LongKind, LongKindRow};
@@ -60,6 +61,9 @@ pub struct LongTask {
     pub cost: Option<Nanos>,
     /// It gives memory back, so much as far as that is known: then it is never refused.
     pub frees: Option<u64>,
+    /// A number of the starter's own for whom it is done, such as a world's: for who watches ([`RunningLong::about`]).
+    /// Any but `u64::MAX`.
+    pub about: Option<u64>,
     pub run: Box<dyn FnOnce() + Send>,
 }
 
@@ -360,8 +364,8 @@ impl Shared {
 
     /// Runs a task; on one of the pool's threads that one's post says so.
     fn run(&self, entry: Entry, post: Option<&Post>) {
-        let Entry { task: LongTask { kind: number, deadline, cost: _, frees, run }, cost, started_at, sequence: _ } =
-            entry;
+        let Entry { task, cost, started_at, sequence: _ } = entry;
+        let LongTask { kind: number, deadline, cost: _, frees, about, run } = task;
         let kind = self.kinds.get(number);
         let begun_at = self.clock.now();
         let wait = begun_at.saturating_sub(started_at);
@@ -372,7 +376,8 @@ impl Shared {
         let used = || if post.is_some() { thread_cpu_time() } else { self.clock.now() };
         let used_before = used();
         if let Some(post) = post {
-            post.begin(number, cost, begun_at);
+            let within = deadline.saturating_sub(started_at);
+            post.begin(RunningLong { thread_id: this_thread_id(), kind: number, about, cost, within, since: begun_at });
         }
         // What it leaves half done is its own: it is gone.
         let panicked = in_scope(kind.site, || contained::panics(run));

@@ -152,7 +152,7 @@ fn r25_no_long_task_is_left_lying() {
         let start = |number: u32| {
             let done = Arc::clone(&done);
             let run = Box::new(move || done.put(number));
-            LongTask { kind, deadline: Nanos(number.into()), cost: None, frees: None, run }
+            LongTask { kind, deadline: Nanos(number.into()), cost: None, frees: None, about: None, run }
         };
         let other = {
             let (tasks, task) = (tasks.clone(), start(1));

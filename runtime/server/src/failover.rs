@@ -1,4 +1,5 @@
-//! Fail-over: the end of a server all of whose workers are stuck, so that another one takes its place.
+//! Fail-over: the end of a server all of whose workers are stuck, or all of whose threads for long tasks are, so that another one
+//! takes its place.
 //!
 //! A world that hangs keeps its worker, and the others play on ([`crate::watchdog`]). When each worker has one, no world
 //! ticks any more and nothing in this process can change that: a thread that runs somebody's loop cannot be ended. So
@@ -6,8 +7,13 @@
 //! report begins with that thread's stack and world, and has those of the others. It ends by SIGABRT, after which whoever
 //! supervises it starts another.
 //!
+//! A long task that hangs keeps its thread in the same way, and a world that is being built its kind as well. When each thread for long
+//! tasks has one, no world is made or dropped any more, while those that there are play on. Then the same happens. But long
+//! tasks may take seconds in good order: which of them count says [`watchdog`](crate::watchdog).
+//!
 //! ```text
-//! all workers in a tick for 100 ms and more      stuck for all_workers_stuck_s_max
+//! all workers in a tick for 100 ms and more
+//! or all threads for long tasks in overdue ones  stuck for all_workers_stuck_s_max
 //!   |-- look, look, look, ... (the watchdog) -----------|-- last words, SIGABRT on the stuck thread
 //! ```
 //!
@@ -15,12 +21,12 @@
 //!
 //! Runs on the watchdog's thread. Reads no clock. Cost: a comparison for each look.
 
-use std::{fmt::Write, process::abort, thread::sleep, time::Duration};
+use std::{process::abort, thread::sleep, time::Duration};
 
 use throng_platform::{crash_signal::abort_on, time::Nanos};
 use throng_profiler::{log_category, log_error};
 
-use crate::{metrics::PublishedMetrics, stacks::StackSource, worker_post::Running};
+use crate::stacks::StackSource;
 
 log_category!(WORKERS = "server.workers");
 
@@ -30,7 +36,16 @@ const LOOKED_MAX: Nanos = Nanos::from_millis(100);
 /// In which a thread that is told to die does so, its report included. One that does not sleeps in the kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long all workers have been stuck, by looks.
+/// A thread that is stuck.
+#[derive(Debug)]
+pub(crate) struct StuckThread {
+    pub thread_id: u32,
+    pub since: Nanos,
+    /// What it is at: `world 7 (hideout)`.
+    pub name: String,
+}
+
+/// How long all threads of a kind have been stuck, by looks.
 #[derive(Debug)]
 pub(crate) struct Failover {
     stuck_max: Option<Nanos>,
@@ -44,7 +59,7 @@ impl Failover {
         Self { stuck_max, stuck_for: Nanos::ZERO, looked_at: Nanos::ZERO }
     }
 
-    /// One look: whether all workers are stuck now. True: for too long.
+    /// One look: whether all of them are stuck now. True: for too long.
     pub fn is_due(&mut self, all_stuck: bool, now: Nanos) -> bool {
         let looked = now.saturating_sub(self.looked_at).min(LOOKED_MAX);
         self.looked_at = now;
@@ -52,26 +67,27 @@ impl Failover {
         self.stuck_max.is_some_and(|stuck_max| self.stuck_for >= stuck_max)
     }
 
-    /// Ends this process on the thread that has been stuck for longest, with a report that says of which worlds.
+    /// Ends this process on the thread that has been stuck for longest, with a report that says why, and what each was at.
     pub fn end_process(
         &self,
-        mut stuck: Vec<Running>,
-        published: &PublishedMetrics,
+        why: &'static str,
+        mut stuck: Vec<StuckThread>,
         source: Option<&mut (dyn StackSource + 'static)>,
         now: Nanos,
     ) -> ! {
-        stuck.sort_unstable_by_key(|running| running.since);
-        let worlds = names_of(&stuck, published, now);
+        stuck.sort_unstable_by_key(|thread| thread.since);
+        let names = names_of(&stuck, now);
         log_error!(
             WORKERS,
             stuck_s = self.stuck_for.as_secs_f64(),
-            worlds,
-            "all workers have been stuck for too long: this server ends, for another one to take its place"
+            why,
+            names,
+            "all threads of a kind have been stuck for too long: this server ends, for another one to take its place"
         );
         if let Some(source) = source {
-            source.last_words("all workers were stuck in their ticks", &worlds);
+            source.last_words(why, &names);
         }
-        if stuck.first().is_some_and(|running| abort_on(running.thread_id).is_ok()) {
+        if stuck.first().is_some_and(|thread| abort_on(thread.thread_id).is_ok()) {
             sleep(PATIENCE);
         }
         abort()
@@ -79,16 +95,10 @@ impl Failover {
 }
 
 /// `world 7 (hideout) for 31 s, world 9.2 (hub) for 30 s`.
-fn names_of(stuck: &[Running], published: &PublishedMetrics, now: Nanos) -> String {
-    let mut names = String::new();
-    for running in stuck {
-        let between = if names.is_empty() { "" } else { ", " };
-        let kind = published.kind_name(running.kind);
-        let stuck_s = now.saturating_sub(running.since).as_secs_f64();
-        // A string takes whatever is written to it.
-        let _ = write!(names, "{between}world {} ({kind}) for {stuck_s:.0} s", running.world);
-    }
-    names
+fn names_of(stuck: &[StuckThread], now: Nanos) -> String {
+    let name =
+        |thread: &StuckThread| format!("{} for {:.0} s", thread.name, now.saturating_sub(thread.since).as_secs_f64());
+    stuck.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -125,5 +125,5 @@ impl LongTaskControl {
 
 /// What drops a value of which nothing is known but its size.
 pub(crate) fn dropping(kind: LongKind, deadline: Nanos, bytes: u64, value: impl Send + 'static) -> LongTask {
-    LongTask { kind, deadline, cost: None, frees: Some(bytes), run: Box::new(move || drop(value)) }
+    LongTask { kind, deadline, cost: None, frees: Some(bytes), about: None, run: Box::new(move || drop(value)) }
 }

@@ -90,7 +90,7 @@ impl Server {
         self.maker.drop_world(rest);
         self.reloads.waiting.push(Waiting { id, since: now, clients });
         let done = self.reloads.done.0.clone();
-        self.maker.remake(Box::new(move || _ = done.send((id, order.carry_out()))));
+        self.maker.remake(id, Box::new(move || _ = done.send((id, order.carry_out()))));
         Ok(())
     }
 

@@ -355,9 +355,10 @@ pub struct ServerSettings {
     /// `throng serve` follows it. The newest 10 deaths are kept, within 256 MiB. Off → a server that died does so again,
     /// and nobody knows of what. On a disk that is full → no report. What is secret is not in them.
     pub crashes: CrashFolder,
-    /// When all workers have been stuck in one tick for so long, the process ends itself with a crash report, for a
-    /// supervisor to start another [s, 0 to 86,400]. Default 30; 0 = never. Too low → a tick that would have come back ends
-    /// everybody's; too high → players stand still for longer.
+    /// When all workers have been stuck in one tick for so long, or all threads for long tasks in tasks that are past their time
+    /// (docs/long-tasks.md), the process ends itself with a crash report, for a supervisor to start another [s, 0 to 86,400].
+    /// Default 30; 0 = never. Too low → a tick that would have come back ends everybody's; too high → players stand still for longer,
+    /// or wait for worlds.
     pub all_workers_stuck_s_max: u32,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.

@@ -12,7 +12,8 @@
 //!
 //! So is a long task that blocks, or takes far longer than others of its kind (`long`).
 //!
-//! When all workers have been stuck for long, it ends the process ([`failover`](crate::failover)).
+//! When all workers have been stuck for long, or all threads for long tasks, it ends the process
+//! ([`failover`](crate::failover)).
 //!
 //! How a stack is read and named is the business of whoever starts it ([`StackSource`]): crash reports have the same.
 //!
@@ -47,7 +48,7 @@ use long::LongWatch;
 pub use crate::stacks::{MakeStackSource, StackSource};
 
 use crate::{
-    failover::Failover,
+    failover::{Failover, StuckThread},
     metrics::PublishedMetrics,
     server::Server,
     settings::ServerSettings,
@@ -106,16 +107,16 @@ impl Drop for Watchdog {
 
 impl Server {
     /// Has worlds that are stuck in their ticks named with their stacks, from now on; without a source, without stacks.
-    /// Ends this process when all workers have been stuck for longer than the settings allow.
+    /// Ends this process when all workers, or all threads for long tasks, have been stuck for longer than the settings allow.
     /// Before the first frame, on a real host: it keeps to real time.
     pub fn start_watchdog(&mut self, settings: &ServerSettings, source: Option<MakeStackSource>) -> io::Result<()> {
-        let failover = Failover::after(settings.all_workers_stuck_max());
+        let stuck_max = settings.all_workers_stuck_max();
         let is_stopping = Arc::new(AtomicBool::new(false));
         let (posts, clock, published) = (self.posts.clone(), self.clock.clone(), self.control.published());
-        let mut long = LongWatch::new(self.long_tasks.tasks(), published.clone());
+        let mut long = LongWatch::new(self.long_tasks.tasks(), published.clone(), stuck_max);
         let until = is_stopping.clone();
         let thread = spawn_named("watchdog", Priority::Normal, move || {
-            let mut watch = Watch { failover, ..Watch::new(posts, clock, published) };
+            let mut watch = Watch { failover: Failover::after(stuck_max), ..Watch::new(posts, clock, published) };
             watch.source = source.map(|make| make());
             watch.source.iter_mut().for_each(|source| source.prepare());
             while !until.load(Ordering::Relaxed) {
@@ -124,6 +125,9 @@ impl Server {
                     watch.end_process();
                 }
                 long.look(watch.source.as_deref_mut());
+                if long.is_over {
+                    long.end_process(watch.source.as_deref_mut());
+                }
                 park_timeout(if watch.published.is_sleeping() { SLEEP_PERIOD } else { LOOK_PERIOD });
             }
         })?;
@@ -189,8 +193,14 @@ impl Watch {
     }
 
     fn end_process(&mut self) -> ! {
-        let stuck = self.posts.iter().filter_map(|post| post.running()).collect();
-        self.failover.end_process(stuck, &self.published, self.source.as_deref_mut(), self.clock.now())
+        let named = |Running { thread_id, world, kind, since }| StuckThread {
+            thread_id,
+            since,
+            name: format!("world {world} ({})", self.published.kind_name(kind)),
+        };
+        let stuck = self.posts.iter().filter_map(|post| post.running()).map(named).collect();
+        let why = "all workers were stuck in their ticks";
+        self.failover.end_process(why, stuck, self.source.as_deref_mut(), self.clock.now())
     }
 
     /// Has the log and a capture tell of it, each once in its tick: a world that was told of just before is told of again when

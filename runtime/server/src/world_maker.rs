@@ -16,6 +16,7 @@ use std::{
 };
 
 use throng_platform::time::Nanos;
+use throng_profiler::{Scope, site};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_scheduler::{LongKind, LongTask, LongTasks, Results, TooManyWait};
 use throng_world::{GameWorld, ids::WorldId, world_builder::Kind};
@@ -127,7 +128,11 @@ impl WorldMaker {
             let (id, built) = (order.id, self.built.clone());
             let run = Box::new(move || built.put((id, carry_out(*order))));
             self.started += 1;
-            if self.tasks.start(LongTask { kind: self.make, deadline, cost: None, frees: None, run }).is_err() {
+            if self
+                .tasks
+                .start(LongTask { kind: self.make, deadline, cost: None, frees: None, about: Some(id.bits()), run })
+                .is_err()
+            {
                 let error = WorldError::TooManyWait(self.settings.waiting_max as usize);
                 self.arrived.push_back((id, Err(error)));
                 self.started -= 1;
@@ -139,14 +144,16 @@ impl WorldMaker {
     pub fn drop_world(&mut self, world: Box<HostedWorld>) {
         let deadline = self.tasks.now().saturating_add(self.settings.drop_within());
         // What frees memory is never refused.
-        let _ = self.tasks.start(dropping(self.drop, deadline, 0, world));
+        let about = Some(world.world.id().bits());
+        let _ = self.tasks.start(LongTask { about, ..dropping(self.drop, deadline, 0, world) });
     }
 
     /// Has a world made again that panicked; `remake` says itself when that is done. The most urgent of all that is made,
     /// since players wait in it, and never refused: there are no more of these than worlds.
-    pub fn remake(&mut self, remake: Box<dyn FnOnce() + Send>) {
+    pub fn remake(&mut self, id: WorldId, remake: Box<dyn FnOnce() + Send>) {
         let deadline = self.tasks.now().saturating_add(REMADE_WITHIN);
-        let task = LongTask { kind: self.remake, deadline, cost: None, frees: Some(0), run: remake };
+        let task =
+            LongTask { kind: self.remake, deadline, cost: None, frees: Some(0), about: Some(id.bits()), run: remake };
         let started = self.tasks.start(task);
         debug_assert!(started.is_ok(), "what frees something is never refused");
     }
@@ -178,6 +185,7 @@ fn carry_out(order: Order) -> Built {
     let Order { id, kind, new, load, schema, interest, rules } = order;
     let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
     let name = kind.name.to_string();
+    let _scope = Scope::begin(site::intern(&format!("{MAKE_WORLD}@{name}"), None));
     let build = || {
         let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest);
         let mut world = world.map_err(|error| WorldError::Systems(error.to_string()))?;

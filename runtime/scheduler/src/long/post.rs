@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use throng_platform::threads::this_thread_id;
 use throng_platform::time::Nanos;
 
 use super::kinds::LongKind;
@@ -20,9 +19,14 @@ pub(super) struct Post {
     pub thread: OnceLock<Thread>,
     thread_id: AtomicU32,
     kind: AtomicU32,
+    /// [`NOTHING`]: about nothing.
+    about: AtomicU64,
     cost: AtomicU64,
+    within: AtomicU64,
     since: AtomicU64,
 }
+
+const NOTHING: u64 = u64::MAX;
 
 /// A long task that runs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -30,8 +34,13 @@ pub struct RunningLong {
     /// The kernel's number of its thread.
     pub thread_id: u32,
     pub kind: LongKind,
+    /// What its starter called it by ([`LongTask::about`](super::LongTask::about)).
+    pub about: Option<u64>,
     /// What it was taken to cost.
     pub cost: Nanos,
+    /// Its deadline was so long after its start.
+    pub within: Nanos,
+    /// When it began on its thread.
     pub since: Nanos,
 }
 
@@ -42,16 +51,21 @@ impl Post {
             thread: OnceLock::new(),
             thread_id: AtomicU32::new(0),
             kind: AtomicU32::new(0),
+            about: AtomicU64::new(NOTHING),
             cost: AtomicU64::new(0),
+            within: AtomicU64::new(0),
             since: AtomicU64::new(0),
         }
     }
 
-    pub fn begin(&self, kind: LongKind, cost: Nanos, now: Nanos) {
-        self.thread_id.store(this_thread_id(), Ordering::Relaxed);
+    pub fn begin(&self, running: RunningLong) {
+        let RunningLong { thread_id, kind, about, cost, within, since } = running;
+        self.thread_id.store(thread_id, Ordering::Relaxed);
         self.kind.store(kind.0.into(), Ordering::Relaxed);
+        self.about.store(about.unwrap_or(NOTHING), Ordering::Relaxed);
         self.cost.store(cost.0, Ordering::Relaxed);
-        self.since.store(now.0.max(1), Ordering::Release);
+        self.within.store(within.0, Ordering::Relaxed);
+        self.since.store(since.0.max(1), Ordering::Release);
     }
 
     pub fn end(&self) {
@@ -64,7 +78,9 @@ impl Post {
         let running = RunningLong {
             thread_id: self.thread_id.load(Ordering::Acquire),
             kind: LongKind(self.kind.load(Ordering::Acquire) as u16),
+            about: Some(self.about.load(Ordering::Acquire)).filter(|about| *about != NOTHING),
             cost: Nanos(self.cost.load(Ordering::Acquire)),
+            within: Nanos(self.within.load(Ordering::Acquire)),
             since,
         };
         (since > Nanos::ZERO && self.since.load(Ordering::Acquire) == since.0).then_some(running)

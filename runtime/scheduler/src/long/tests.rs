@@ -14,7 +14,7 @@ fn clock() -> Arc<dyn Clock> {
 }
 
 fn task(kind: LongKind, deadline: Nanos, run: impl FnOnce() + Send + 'static) -> LongTask {
-    LongTask { kind, deadline, cost: Some(Nanos(100)), frees: None, run: Box::new(run) }
+    LongTask { kind, deadline, cost: Some(Nanos(100)), frees: None, about: None, run: Box::new(run) }
 }
 
 /// One thread, which a first task holds up until the test lets go.

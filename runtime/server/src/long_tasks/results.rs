@@ -45,7 +45,9 @@ impl OfWorlds {
         let deadline = tasks.now().saturating_add(terms.within);
         let cost = (terms.cost > Nanos::ZERO).then_some(terms.cost);
         // Refused, it is dropped, and its guard says so.
-        let _ = tasks.start(LongTask { kind: tasks.kind(terms.kind), deadline, cost, frees: None, run: Box::new(run) });
+        let kind = tasks.kind(terms.kind);
+        let _ =
+            tasks.start(LongTask { kind, deadline, cost, frees: None, about: Some(world.bits()), run: Box::new(run) });
     }
 
     /// Hands over what has come since this was last asked, in the order in which it came.

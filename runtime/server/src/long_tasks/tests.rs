@@ -78,7 +78,9 @@ impl Host {
         for (name, cost) in of_kinds {
             let tasks = self.server.long_tasks.tasks();
             let (kind, run) = (tasks.kind(name), Box::new(|| ()));
-            tasks.start(LongTask { kind, deadline: Nanos::MAX, cost: Some(cost), frees: None, run }).unwrap();
+            tasks
+                .start(LongTask { kind, deadline: Nanos::MAX, cost: Some(cost), frees: None, about: None, run })
+                .unwrap();
         }
         self.server.long_tasks.pool.work_for(Nanos::from_secs(1));
         assert!(
@@ -218,7 +220,7 @@ fn long_tasks_yield_to_overloaded_worlds() {
     let kind = control.tasks().kind("test");
     let start = |control: &LongTaskControl, ms: u64| {
         let cost = Some(Nanos::from_millis(ms));
-        let task = LongTask { kind, deadline: Nanos::MAX, cost, frees: None, run: Box::new(|| ()) };
+        let task = LongTask { kind, deadline: Nanos::MAX, cost, frees: None, about: None, run: Box::new(|| ()) };
         control.tasks().start(task).unwrap();
     };
     start(&control, 300);

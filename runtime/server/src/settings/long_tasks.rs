@@ -34,10 +34,10 @@ pub struct LongTaskSettings {
     /// Too low → a rush of players is refused worlds; too high → they wait for longer than people do.
     pub waiting_max: u32,
     /// A world that is asked for should be there within this [ms, 1 to 600,000]. Default 5,000.
-    /// Too low → others' deadlines are missed for it; too high → players wait.
+    /// Too low → others' deadlines are missed for it, and builds that take long count as stuck; too high → players wait.
     pub make_within_ms: u32,
     /// A world that has ended should be gone within this [ms, 1 to 600,000]. Default 10,000.
-    /// Too low → those who wait for a world wait longer; too high → memory.
+    /// Too low → those who wait for a world wait longer, and drops that take long count as stuck; too high → memory.
     pub drop_within_ms: u32,
 }
 

@@ -6,7 +6,11 @@
 //! - has slept in one wait for [`BLOCKED_AFTER`]: it waits for a lock, a file, another process; or
 //! - has had a core for [`LONG_AFTER`] at least, and [`COST_FACTOR`] times as long as it was taken to cost.
 //!
-//! It is named once, with its stack, and counted as long as it is so. On the watchdog's thread; some 5 us for each task that
+//! It is named once, with its stack, and counted as long as it is so.
+//!
+//! One that is stuck and has had its thread for longer than its deadline gave it from its start on is overdue: a task that may take
+//! a minute says so by its deadline. A thread with an overdue task is lost to the others until that goes on. When all are,
+//! and are so for as long as the settings allow, the process is ended ([`failover`](crate::failover)). On the watchdog's thread; some 5 us for each task that
 //! runs at a look.
 
 use std::sync::Arc;
@@ -17,8 +21,10 @@ use throng_platform::{
 };
 use throng_profiler::{log_category, log_warn};
 use throng_scheduler::{LongTasks, RunningLong};
+use throng_world::ids::WorldId;
 
 use crate::{
+    failover::{Failover, StuckThread},
     metrics::PublishedMetrics,
     stacks::{StackSource, open_scopes, stack_of},
 };
@@ -61,22 +67,34 @@ pub(super) struct LongWatch {
     /// By thread.
     seen: Vec<(u32, Seen)>,
     ask: Ask,
+    failover: Failover,
+    /// All threads have been stuck for too long.
+    pub is_over: bool,
 }
 
 impl LongWatch {
-    pub fn new(tasks: &LongTasks, published: Arc<PublishedMetrics>) -> Self {
-        Self { tasks: tasks.clone(), published, seen: Vec::new(), ask: Box::new(ask_kernel) }
+    /// `stuck_max`: how long all threads may be stuck; `None`: for ever.
+    pub fn new(tasks: &LongTasks, published: Arc<PublishedMetrics>, stuck_max: Option<Nanos>) -> Self {
+        Self {
+            tasks: tasks.clone(),
+            published,
+            seen: Vec::new(),
+            ask: Box::new(ask_kernel),
+            failover: Failover::after(stuck_max),
+            is_over: false,
+        }
     }
 
     /// Looks at all that runs.
     pub fn look(&mut self, mut source: Option<&mut (dyn StackSource + 'static)>) {
         let (now, tasks) = (self.tasks.now(), self.tasks.clone());
-        let mut stuck = 0;
+        let (mut stuck, mut overdue) = (0, 0);
         for running in tasks.running() {
             let Some(thread) = (self.ask)(running.thread_id) else { continue };
             let seen = self.seen_of(running, thread);
             let why = seen.update(running, thread, now);
             stuck += u64::from(why.is_some());
+            overdue += usize::from(why.is_some() && is_overdue(running, now));
             if let Some(why) = why.filter(|_| !std::mem::replace(&mut seen.is_named, true)) {
                 let seen = *seen;
                 self.published.set_long_tasks_stuck(stuck);
@@ -84,6 +102,23 @@ impl LongWatch {
             }
         }
         self.published.set_long_tasks_stuck(stuck);
+        let all_stuck = overdue > 0 && overdue == tasks.threads();
+        self.is_over |= self.failover.is_due(all_stuck, now);
+    }
+
+    pub fn end_process(&self, source: Option<&mut (dyn StackSource + 'static)>) -> ! {
+        let named = |running: RunningLong| {
+            let thread_id = running.thread_id;
+            let mut name = format!("long task {}{}", self.tasks.name(running.kind), of_world(running));
+            // There are scopes while something is recorded. The innermost one says most.
+            if let Some(scope) = open_scopes(thread_id).last() {
+                name.push_str(" in ");
+                name.push_str(scope);
+            }
+            StuckThread { thread_id, since: running.since, name }
+        };
+        let stuck = self.tasks.running().map(named).collect();
+        self.failover.end_process("all threads for long tasks were stuck", stuck, source, self.tasks.now())
     }
 
     fn seen_of(&mut self, running: RunningLong, thread: ThreadNow) -> &mut Seen {
@@ -120,6 +155,18 @@ impl Seen {
     }
 }
 
+/// Whether it has its thread for longer than its deadline would have it: that is its starter's word of how long such a task may
+/// take.
+fn is_overdue(running: RunningLong, now: Nanos) -> bool {
+    now > running.since.saturating_add(running.within)
+}
+
+/// ` of world 7.2`, where it is about one.
+fn of_world(running: RunningLong) -> String {
+    let world = |bits: u64| WorldId::new(bits as u32, (bits >> 32) as u32);
+    running.about.map_or_else(String::new, |bits| format!(" of world {}", world(bits)))
+}
+
 fn name(
     tasks: &LongTasks,
     running: RunningLong,
@@ -128,16 +175,18 @@ fn name(
     why: &'static str,
     source: Option<&mut (dyn StackSource + 'static)>,
 ) {
-    let RunningLong { thread_id, kind, cost, since } = running;
+    let RunningLong { thread_id, kind, about: _, cost, within, since } = running;
     let scopes = open_scopes(thread_id).join(" > ");
     let stack = stack_of(source, thread_id);
     log_warn!(
         LONG_TASKS,
         kind = tasks.name(kind),
+        about = of_world(running).trim_start(),
         why,
         running_ms = now.saturating_sub(since).as_millis_f64(),
         on_core_ms = seen.ran.saturating_sub(seen.ran_before).as_millis_f64(),
         usual_ms = cost.as_millis_f64(),
+        within_ms = within.as_millis_f64(),
         thread = thread_id,
         scopes,
         stack,
@@ -177,27 +226,51 @@ mod tests {
 
     impl Scene {
         fn new(cost: Nanos) -> Scene {
+            Scene::with_threads(1, cost, Nanos::MAX)
+        }
+
+        /// One task, which is to be done within so long, and so many threads.
+        fn with_threads(threads: usize, cost: Nanos, within: Nanos) -> Scene {
             let clock = ManualClock::new();
             clock.advance(Nanos::from_secs(1));
             let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-            let pool = LongTaskPool::with_threads(1, 10, shared.clone()).unwrap();
+            let pool = LongTaskPool::with_threads(threads, 10, shared.clone()).unwrap();
             let ((release, released), (begun, has_begun)) = (channel(), channel());
             let run = Box::new(move || {
                 begun.send(()).unwrap();
                 let _ = released.recv();
             });
             let kind = pool.tasks().kind("test.block");
-            pool.tasks().start(LongTask { kind, deadline: Nanos::MAX, cost: Some(cost), frees: None, run }).unwrap();
+            let deadline = shared.now().saturating_add(within);
+            pool.tasks()
+                .start(LongTask { kind, deadline, cost: Some(cost), frees: None, about: Some(7), run })
+                .unwrap();
             has_begun.recv_timeout(Duration::from_secs(60)).unwrap();
             let thread = Arc::new(Mutex::new(ThreadNow { ran: Nanos::from_secs(7), is_asleep: false }));
             let asked = thread.clone();
-            let mut watch = LongWatch::new(pool.tasks(), Arc::new(PublishedMetrics::new(shared)));
+            let mut watch =
+                LongWatch::new(pool.tasks(), Arc::new(PublishedMetrics::new(shared)), Some(Nanos::from_secs(30)));
             watch.ask = Box::new(move |_| Some(*asked.lock().unwrap()));
             Scene { clock, thread, watch, release, _pool: pool }
         }
 
         /// Looks every 10 ms, in each of which the thread runs for so long; the time after which it is stuck (ms).
         fn stuck_after_ms(&mut self, is_asleep: bool, runs: Nanos, within_ms: u64) -> Option<u64> {
+            self.after_ms(is_asleep, runs, within_ms, |watch| watch.published.long_tasks_stuck() == 1)
+        }
+
+        /// The same until the process is to end (s).
+        fn over_after_s(&mut self, is_asleep: bool, runs: Nanos, within_s: u64) -> Option<u64> {
+            self.after_ms(is_asleep, runs, within_s * 1_000, |watch| watch.is_over).map(|ms| ms / 1_000)
+        }
+
+        fn after_ms(
+            &mut self,
+            is_asleep: bool,
+            runs: Nanos,
+            within_ms: u64,
+            is_so: impl Fn(&LongWatch) -> bool,
+        ) -> Option<u64> {
             (1..=within_ms / 10).map(|step| step * 10).find(|_| {
                 self.clock.advance(Nanos::from_millis(10));
                 let mut thread = self.thread.lock().unwrap();
@@ -205,7 +278,7 @@ mod tests {
                 thread.ran += runs;
                 drop(thread);
                 self.watch.look(None);
-                self.watch.published.long_tasks_stuck() == 1
+                is_so(&self.watch)
             })
         }
     }
@@ -233,6 +306,45 @@ mod tests {
         assert_eq!(scene.stuck_after_ms(false, Nanos::from_millis(10), 3_000), Some(2_010));
         let mut scene = Scene::new(Nanos::from_micros(100));
         assert_eq!(scene.stuck_after_ms(false, Nanos::from_millis(10), 3_000), Some(1_010));
+    }
+
+    #[test]
+    fn threads_that_are_all_stuck_for_too_long_are_the_servers_end() {
+        let (cost, within) = (Nanos::from_millis(1), Nanos::from_secs(5));
+        let mut blocks = Scene::with_threads(1, cost, within);
+        assert_eq!(blocks.over_after_s(true, Nanos::ZERO, 100), Some(35), "its time, and 30 s");
+        let mut loops = Scene::with_threads(1, cost, within);
+        assert_eq!(loops.over_after_s(false, Nanos::from_millis(10), 100), Some(35));
+        let mut one_of_two = Scene::with_threads(2, cost, within);
+        assert_eq!(one_of_two.over_after_s(true, Nanos::ZERO, 300), None, "the other one is free");
+    }
+
+    #[test]
+    fn a_task_that_may_take_long_or_waits_for_a_core_is_nobodys_end() {
+        let (cost, within) = (Nanos::from_millis(1), Nanos::from_secs(5));
+        let mut slow = Scene::with_threads(1, cost, Nanos::from_secs(600));
+        assert_eq!(slow.over_after_s(false, Nanos::from_millis(10), 629), None, "it was given ten minutes");
+        assert_eq!(slow.over_after_s(false, Nanos::from_millis(10), 30), Some(1), "and not more");
+        let mut starved = Scene::with_threads(1, cost, within);
+        assert_eq!(starved.over_after_s(false, Nanos::ZERO, 300), None);
+        let mut dear = Scene::with_threads(1, Nanos::from_secs(60), within);
+        assert_eq!(dear.over_after_s(false, Nanos::from_millis(10), 600), None, "as it said, it takes a minute");
+        let mut goes_on = Scene::with_threads(1, cost, within);
+        assert_eq!(goes_on.over_after_s(true, Nanos::ZERO, 34), None);
+        assert_eq!(goes_on.over_after_s(false, Nanos::from_micros(10), 1), None);
+        assert_eq!(goes_on.over_after_s(true, Nanos::ZERO, 100), Some(30), "it begins anew");
+    }
+
+    #[test]
+    fn a_task_is_told_with_the_world_that_it_is_about() {
+        let scene = Scene::new(Nanos::from_secs(5));
+        let running = scene.watch.tasks.running().next().unwrap();
+        assert_eq!(
+            (of_world(running), of_world(RunningLong { about: None, ..running })),
+            (" of world 7".into(), String::new())
+        );
+        let again = WorldId::new(7, 2).bits();
+        assert_eq!(of_world(RunningLong { about: Some(again), ..running }), " of world 7.2");
     }
 
     /// Of a real thread that waits on a channel.
