@@ -118,6 +118,12 @@ pub enum WorldError {
         "what is saved as {id} of a world of kind `{kind}` cannot be read now: {cause}; see to the disk, or PostgreSQL"
     )]
     StoreAway { kind: String, id: u64, cause: throng_persistence::StoreError },
+    /// It may be asked for again: what comes of the read later is dropped.
+    #[error(
+        "what is saved as {id} of a world of kind `{kind}` was not read within {within_s} s (`load_within_s` in [saves]): the store does \
+         not answer; the world is not made, and may be asked for again"
+    )]
+    NotRead { kind: String, id: u64, within_s: u64 },
     /// See [`crate::parking`].
     #[error("there is no kind of worlds called `{0}`")]
     NoKindNamed(String),

@@ -11,7 +11,7 @@
 //!      '-- wishes answered ----'--> leases given up, once all of a player is on disk
 //!
 //! log-in --> players: lease, record --> directory --> arrival with what was saved
-//! world ordered --> the maker loads its record --> world
+//! world ordered --> its record is read --> the maker has it taken up --> world
 //! ```
 //!
 //! | file | what it has |
@@ -21,6 +21,7 @@
 //! | `world_leases.rs` | the same for worlds, where several processes share the store |
 //! | `held_lease.rs` | a lease, prolonged as long as it is wanted |
 //! | `record.rs` | the bytes |
+//! | `world_reader.rs` | worlds' records, read beside the frames and within a time |
 //! | `loading.rs` | a world's record, when it is made |
 //! | `load_journal.rs` | which of them ended a server when it was loaded |
 //! | `placing.rs` | the log-in's way to the directory |
@@ -48,6 +49,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod world_leases;
+mod world_reader;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -65,10 +67,11 @@ use throng_world::{
 };
 
 pub(crate) use load_journal::LoadJournal;
-pub(crate) use loading::Load;
+pub(crate) use loading::{Load, Record};
 pub(crate) use placing::{Placing, WithSaves};
 pub use store::StoreOpenError;
 pub(crate) use store::{StoreToOpen, open_as_set};
+pub(crate) use world_reader::{Asked, WorldReader};
 
 use crate::{
     lifecycle::{Answer, NewWorld},
@@ -149,6 +152,9 @@ counters! {
         Sum worlds_lost: "saves.worlds_lost", "worlds",
             "Worlds that another process took over while they ran here. They ended.",
             "As `saves.leases_lost`.";
+        Sum worlds_not_read: "saves.worlds_not_read", "worlds",
+            "Worlds that were not made, since what is saved of them was not read within `load_within_s`.",
+            "The store hangs, or is too slow for a rush of worlds: the log names each world. They may be asked for again.";
         Sum worlds_taken_back: "saves.worlds_taken_back", "worlds",
             "Worlds that went back to their last save, since a player who had been in them since, or they themselves, had become another process's.",
             "As `saves.leases_lost`: `lease_s` is to be longer than this process ever stands still, or its store is away.";
@@ -263,6 +269,7 @@ pub(crate) struct Saves {
     world_leases: Option<WorldLeases>,
     terms: LeaseTerms,
     reader: Reader,
+    world_reader: WorldReader,
     clock: Arc<dyn Clock>,
     period: Nanos,
     look_at: Nanos,
@@ -315,6 +322,8 @@ impl Saves {
         };
         let reads = writer.reads();
         let reader = if is_inline { Reader::inline(reads) } else { Reader::with_thread(reads)? };
+        let within = Nanos::from_secs(settings.load_within_s.into());
+        let world_reader = if is_inline { WorldReader::inline(within) } else { WorldReader::with_threads(within)? };
         let terms =
             LeaseTerms { owner: u64::from(settings.process), length: Nanos::from_secs(settings.lease_s.into()) };
         Ok(Saves {
@@ -323,6 +332,7 @@ impl Saves {
             world_leases: is_shared.then(|| WorldLeases::new(terms)),
             terms,
             reader,
+            world_reader,
             clock,
             period: Nanos::from_secs(settings.period_s.into()),
             look_at: Nanos::ZERO,

@@ -138,18 +138,20 @@ impl Server {
         let Some(row) = self.kinds.get(usize::from(new.kind.0)) else {
             return answer.give(Err(WorldError::NoSuchKind(new.kind)));
         };
-        let kind = row.kind.clone();
+        let (kind, name) = (row.kind.clone(), row.name.clone());
         let (load, plan) = (self.begin_making_saved(&new), new.clone());
         let order = Order {
             id,
             kind,
+            name,
             new,
             load,
+            record: None,
             schema: self.schema.clone(),
             interest: self.interest.clone(),
             rules: self.rules.clone(),
         };
-        if let Err(TooManyWait) = self.maker.make(order, answer) {
+        if let Err(TooManyWait) = self.maker.make(order, answer, Self::world_reader(&mut self.saves)) {
             self.worlds.release(id);
             self.end_making_saved(&plan);
         }
@@ -173,8 +175,14 @@ impl Server {
 
     /// Puts worlds that have been built into their places, and takes out those that are over.
     pub(crate) fn turn_over_worlds(&mut self, frame: u64) {
+        if let Some(reader) = Self::world_reader(&mut self.saves) {
+            self.maker.read(reader);
+        }
         for _ in 0..ARRIVALS_PER_FRAME_MAX {
             let Some(Made { id, plan, world, answer }) = self.maker.take_made() else { break };
+            if plan.save_id().is_some() {
+                self.write_loads();
+            }
             match world {
                 Ok((mut world, is_loaded)) => {
                     self.counts.saves.worlds_loaded += u64::from(is_loaded);
@@ -194,6 +202,7 @@ impl Server {
                 }
                 Err(error) => {
                     log_error!(WORLDS, world = %id, %error, "a world could not be made");
+                    self.counts.saves.worlds_not_read += u64::from(matches!(error, WorldError::NotRead { .. }));
                     if plan.save_id().is_some() && matches!(error, WorldError::Panicked(_)) {
                         // Whoever wants it asks again, in the next frame as a rule.
                         self.parking.panicked(&plan, self.timeline.start_of(frame));

@@ -5,6 +5,16 @@
 //! looks into once a frame. In a simulation everything is done at once on the calling thread and handed out one frame
 //! later, so that the same requests give the same game.
 //!
+//! What is saved of a world is read before it is built, by threads that may wait for the disk
+//! ([`WorldReader`]): no long task does, and nobody who builds worlds of the kind waits for it. An order whose record is not
+//! there in time is not carried out ([`WorldError::NotRead`]).
+//!
+//! ```text
+//! ordered --> in line --> its record is read --> is read --> long task: build, take it up --> made
+//!    |           '---- not in time ----+--> not made            ^
+//!    '------------------------ nothing is saved of it ---------- held
+//! ```
+//!
 //! Few orders are long tasks at a time, the others are held here, in their order: while dropped worlds pile up none is
 //! started, and what was started before must not add many to them. Those that are held or not built yet are bounded; one
 //! more is refused. Nothing that is to be dropped ever is.
@@ -25,12 +35,18 @@ use crate::{
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
     long_tasks::{DROP_WORLD, MAKE_WORLD, REMAKE_WORLD, dropping},
-    saves::Load,
+    saves::{Asked, Load, Record, WorldReader},
     settings::LongTaskSettings,
 };
 
 /// Orders that are long tasks at a time at most: as many as can be put into their places in a frame.
 const STARTED_MAX: usize = 64;
+
+/// Records of worlds that are being read, or wait in memory for a long task.
+const READING_MAX: usize = 64;
+
+/// Between two frames no more than this counts for a read: this process stood still, and the store cannot have answered.
+const LOOKED_MAX: Nanos = Nanos::from_millis(500);
 
 /// By when a world that panicked is to be back: its players wait in it, and are promised no more than two seconds.
 const REMADE_WITHIN: Nanos = Nanos::from_secs(2);
@@ -39,12 +55,23 @@ const REMADE_WITHIN: Nanos = Nanos::from_secs(2);
 pub(crate) struct Order {
     pub id: WorldId,
     pub kind: Arc<Mutex<Kind>>,
+    /// The kind's.
+    pub name: Arc<str>,
     pub new: NewWorld,
-    /// What is saved of it.
+    /// What is saved of it, until that is read, and then what was read.
     pub load: Option<Load>,
+    pub record: Option<Record>,
     pub schema: Arc<Schema>,
     pub interest: InterestSettings,
     pub rules: ReplicationRules,
+}
+
+/// An order whose record is waited for.
+struct Reading<T> {
+    /// By the time that counts for reads.
+    until: Nanos,
+    order: Box<Order>,
+    asked: T,
 }
 
 /// An order that was carried out.
@@ -70,6 +97,14 @@ pub(crate) struct WorldMaker {
     arrived: VecDeque<(WorldId, Built)>,
     /// For its memory.
     taken: Vec<(WorldId, Built)>,
+    /// Orders whose records are to be read, and are being read.
+    in_line: VecDeque<Reading<()>>,
+    reading: VecDeque<Reading<Asked>>,
+    /// Time in which reads were let through, and when it was last looked at.
+    read_time: Nanos,
+    looked_at: Nanos,
+    /// Orders whose records were read, and that have not been started. Before those that are held.
+    read: VecDeque<(Nanos, Box<Order>)>,
     /// Orders that have not been started, and by when they should be done.
     held: VecDeque<(Nanos, Box<Order>)>,
     /// Orders that are long tasks.
@@ -91,6 +126,11 @@ impl WorldMaker {
             built: Arc::default(),
             arrived: VecDeque::new(),
             taken: Vec::new(),
+            in_line: VecDeque::new(),
+            reading: VecDeque::new(),
+            read_time: Nanos::ZERO,
+            looked_at: Nanos::ZERO,
+            read: VecDeque::new(),
             held: VecDeque::new(),
             started: 0,
             is_holding: false,
@@ -98,17 +138,86 @@ impl WorldMaker {
         }
     }
 
-    /// Has a world built. Where too many wait, whoever asked is told so at once.
-    pub fn make(&mut self, order: Order, answer: Answer<WorldId>) -> Result<(), TooManyWait> {
+    /// Has a world built. Where too many wait, whoever asked is told so at once. `reader`: who reads what is saved of it.
+    pub fn make(
+        &mut self,
+        order: Order,
+        answer: Answer<WorldId>,
+        reader: Option<&mut WorldReader>,
+    ) -> Result<(), TooManyWait> {
         let (id, waiting_max) = (order.id, self.settings.waiting_max as usize);
         if self.outstanding.len() >= waiting_max {
             answer.give(Err(WorldError::TooManyWait(waiting_max)));
             return Err(TooManyWait);
         }
         self.outstanding.push_back((id, order.new.clone(), answer));
-        self.held.push_back((self.tasks.now().saturating_add(self.settings.make_within()), Box::new(order)));
-        self.start_held();
+        let order = Box::new(order);
+        match reader.filter(|_| order.load.is_some()) {
+            Some(reader) => {
+                self.look_at_clock();
+                self.in_line.push_back(Reading { until: self.read_time + reader.within(), order, asked: () });
+                self.read(reader);
+            }
+            None => {
+                self.held.push_back((self.make_deadline(), order));
+                self.start_held();
+            }
+        }
         Ok(())
+    }
+
+    fn make_deadline(&self) -> Nanos {
+        self.tasks.now().saturating_add(self.settings.make_within())
+    }
+
+    /// Once a frame: has records read, takes what was read, and gives up what is not there in time.
+    pub fn read(&mut self, reader: &mut WorldReader) {
+        self.look_at_clock();
+        reader.step(self.looked_at);
+        self.take_read(reader);
+        self.give_up_reads(reader);
+        while !self.is_holding && self.reading.len() + self.read.len() < READING_MAX {
+            let Some(Reading { until, mut order, asked: () }) = self.in_line.pop_front() else { break };
+            let Some(load) = order.load.take() else { continue };
+            self.reading.push_back(Reading { until, order, asked: reader.ask(load) });
+        }
+        // Without threads it is there.
+        self.take_read(reader);
+        self.start_held();
+    }
+
+    fn look_at_clock(&mut self) {
+        let now = self.tasks.now();
+        let looked = now.saturating_sub(std::mem::replace(&mut self.looked_at, now)).min(LOOKED_MAX);
+        if !self.is_holding {
+            self.read_time += looked;
+        }
+    }
+
+    fn take_read(&mut self, reader: &mut WorldReader) {
+        while let Some((number, record)) = reader.take() {
+            let Some(place) = self.reading.iter().position(|reading| reading.asked.number == number) else { continue };
+            if let Some(Reading { mut order, .. }) = self.reading.remove(place) {
+                order.record = Some(record);
+                self.read.push_back((self.make_deadline(), order));
+            }
+        }
+    }
+
+    fn give_up_reads(&mut self, reader: &mut WorldReader) {
+        let now = self.read_time;
+        let within_s = reader.within().0 / 1_000_000_000;
+        let not_read = |order: &Order| {
+            let id = order.new.save_id().unwrap_or_default();
+            (order.id, Err(WorldError::NotRead { kind: order.name.to_string(), id, within_s }))
+        };
+        // Both are in the order of their times.
+        while self.in_line.front().is_some_and(|reading| now >= reading.until) {
+            self.arrived.extend(self.in_line.pop_front().map(|reading| not_read(&reading.order)));
+        }
+        while self.reading.front().is_some_and(|reading| now >= reading.until && reader.give_up(&reading.asked)) {
+            self.arrived.extend(self.reading.pop_front().map(|reading| not_read(&reading.order)));
+        }
     }
 
     /// Whether dropped worlds pile up, so that no order is started.
@@ -119,12 +228,12 @@ impl WorldMaker {
 
     /// What orders that have not been started will cost.
     pub fn held_cost(&self) -> Nanos {
-        Nanos(self.tasks.usual_cost(self.make).0 * self.held.len() as u64)
+        Nanos(self.tasks.usual_cost(self.make).0 * (self.read.len() + self.held.len()) as u64)
     }
 
     fn start_held(&mut self) {
         while !self.is_holding && self.started < STARTED_MAX {
-            let Some((deadline, order)) = self.held.pop_front() else { return };
+            let Some((deadline, order)) = self.read.pop_front().or_else(|| self.held.pop_front()) else { return };
             let (id, built) = (order.id, self.built.clone());
             let run = Box::new(move || built.put((id, carry_out(*order))));
             self.started += 1;
@@ -138,6 +247,14 @@ impl WorldMaker {
                 self.started -= 1;
             }
         }
+    }
+
+    /// The server ends: what has not been started is not made.
+    pub fn drop_orders(&mut self) {
+        self.in_line.clear();
+        self.reading.clear();
+        self.read.clear();
+        self.held.clear();
     }
 
     /// Ends a world, with all that is in it. A panic on that way has been told of by its own message; others go on.
@@ -182,19 +299,21 @@ impl WorldMaker {
 }
 
 fn carry_out(order: Order) -> Built {
-    let Order { id, kind, new, load, schema, interest, rules } = order;
-    let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
-    let name = kind.name.to_string();
+    let Order { id, kind, name, new, load: _, record, schema, interest, rules } = order;
     let _scope = Scope::begin(site::intern(&format!("{MAKE_WORLD}@{name}"), None));
     let build = || {
-        let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest);
-        let mut world = world.map_err(|error| WorldError::Systems(error.to_string()))?;
-        let is_loaded = load.map_or(Ok(false), |load| load.into_world(&mut world))?;
+        let built = {
+            // Others wait for it who want a world of the kind.
+            let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
+            kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest)
+        };
+        let mut world = built.map_err(|error| WorldError::Systems(error.to_string()))?;
+        let is_loaded = record.map_or(Ok(false), |record| record.into_world(&mut world))?;
         world.set_rules(&rules);
         Ok((Box::new(world), is_loaded))
     };
     match catch_unwind(AssertUnwindSafe(build)) {
         Ok(built) => built,
-        Err(_) => Err(WorldError::Panicked(name)),
+        Err(_) => Err(WorldError::Panicked(name.to_string())),
     }
 }

@@ -18,8 +18,9 @@
 //! that loses power was not ended by a world. What a start counts is on the disk before the first load. Deaths in ticks are told
 //! by their reports (`runtime/crash/src/culprits.rs`).
 //!
-//! Whoever makes worlds: the maker's threads, or the one of a server that has not begun. Cost: two small files written and
-//! renamed for a load, some 50 µs.
+//! The file is written by who may wait for the disk: the thread that reads records of worlds ([`super::world_reader`]), or the one of a
+//! server that has not begun. That a load is over, and that one is forgiven, is known at once, by whichever thread; the file says so
+//! when it is written next. Cost: two small files written and renamed for a load, some 50 µs.
 
 use std::{
     collections::BTreeMap,
@@ -27,8 +28,8 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use throng_profiler::{log_error, log_warn};
@@ -47,7 +48,10 @@ const HEADING: &str = "throng: loads of worlds that are saved, 1";
 /// Which loads ended a process, and which are on their way.
 pub(crate) struct LoadJournal {
     path: PathBuf,
+    /// Never held while the disk is waited for: a frame's thread takes it.
     known: Mutex<Known>,
+    /// Held by who writes the file.
+    file: Mutex<()>,
     is_over: Condvar,
 }
 
@@ -55,9 +59,11 @@ pub(crate) struct LoadJournal {
 struct Known {
     /// By the world's number; those of which there is anything to say.
     worlds: BTreeMap<u64, Entry>,
-    /// Loads that are running, and that one of them is to be alone.
+    /// Loads that are running, and since when one of them is to be alone.
     running: usize,
-    is_alone: bool,
+    alone_since: Option<Instant>,
+    /// The file says something else.
+    is_stale: bool,
     /// The file could not be written; said once.
     is_failing: bool,
 }
@@ -100,26 +106,36 @@ impl LoadJournal {
         worlds.retain(|_, entry| entry.failures > 0);
         let known = Known { worlds, ..Known::default() };
         write(path, &known.worlds, true)?;
-        Ok(LoadJournal { path: path.to_owned(), known: Mutex::new(known), is_over: Condvar::new() })
+        Ok(LoadJournal {
+            path: path.to_owned(),
+            known: Mutex::new(known),
+            file: Mutex::new(()),
+            is_over: Condvar::new(),
+        })
     }
 
-    /// Loads a world, which may be the end of this process.
-    pub fn load<R>(&self, id: u64, load: impl FnOnce() -> R) -> R {
-        let _running = self.begin(id);
-        load()
-    }
-
-    fn begin(&self, id: u64) -> Running<'_> {
+    /// A load begins, which may be the end of this process. It is over when what is returned is dropped. Waits for the disk, and
+    /// for loads that are to be alone.
+    pub fn begin(self: &Arc<Self>, id: u64) -> Running {
         let mut known = self.lock();
         let wants_alone = known.worlds.get(&id).is_some_and(|entry| entry.failures > 0);
-        let must_wait = |known: &mut Known| known.is_alone || wants_alone && known.running > 0;
-        known = self.is_over.wait_timeout_while(known, ALONE_FOR, must_wait).unwrap_or_else(PoisonError::into_inner).0;
+        // One that hangs is waited for once, and not by each of the others.
+        let alone_for = |known: &Known| known.alone_since.map_or(Duration::ZERO, |since| since.elapsed());
+        let must_wait = |known: &mut Known| {
+            known.alone_since.is_some() && alone_for(known) < ALONE_FOR || wants_alone && known.running > 0
+        };
+        let wait_max = ALONE_FOR.saturating_sub(alone_for(&known));
+        known = self.is_over.wait_timeout_while(known, wait_max, must_wait).unwrap_or_else(PoisonError::into_inner).0;
         known.running += 1;
-        known.is_alone |= wants_alone;
+        if wants_alone {
+            known.alone_since = Some(Instant::now());
+        }
         let entry = known.worlds.entry(id).or_insert(Entry { failures: 0, is_loading: false, was_parked: false });
         entry.is_loading = true;
-        self.write(&mut known, wants_alone);
-        Running { journal: self, id, is_alone: wants_alone }
+        known.is_stale = true;
+        drop(known);
+        self.write(wants_alone);
+        Running { journal: self.clone(), id, is_alone: wants_alone }
     }
 
     /// How often its load ended a process, of late.
@@ -135,51 +151,66 @@ impl LoadJournal {
         is_it.then_some(entry.failures)
     }
 
-    /// It was loaded and is well: what it did before is forgotten.
+    /// It was loaded and is well: what it did before is forgotten, and the file says so when it is written next.
     pub fn forgive(&self, id: u64) {
         let mut known = self.lock();
-        if known.worlds.remove(&id).is_some() {
-            self.write(&mut known, false);
-        }
+        known.is_stale |= known.worlds.remove(&id).is_some();
+    }
+
+    /// Has the file say what is known, if it does not. Waits for the disk.
+    pub fn write_if_stale(&self) {
+        self.write(false);
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, known: &mut Known, is_to_last: bool) {
-        if let Err(error) = write(&self.path, &known.worlds, is_to_last)
-            && !std::mem::replace(&mut known.is_failing, true)
-        {
-            log_warn!(
-                SAVES,
-                file = %self.path.display(),
-                %error,
-                "loads of worlds cannot be noted: one that ends the server would end the next one, too"
-            );
+    fn write(&self, is_to_last: bool) {
+        let _file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let worlds = {
+            let mut known = self.lock();
+            if !std::mem::take(&mut known.is_stale) && !is_to_last {
+                return;
+            }
+            known.worlds.clone()
+        };
+        if let Err(error) = write(&self.path, &worlds, is_to_last) {
+            let mut known = self.lock();
+            known.is_stale = true;
+            if !std::mem::replace(&mut known.is_failing, true) {
+                log_warn!(
+                    SAVES,
+                    file = %self.path.display(),
+                    %error,
+                    "loads of worlds cannot be noted: one that ends the server would end the next one, too"
+                );
+            }
         }
     }
 }
 
-/// A load that is running. It is over when this is dropped, by a panic as well.
-struct Running<'a> {
-    journal: &'a LoadJournal,
+/// A load that is running. It is over when this is dropped, by a panic as well, and the file says so when it is written next.
+pub(crate) struct Running {
+    journal: Arc<LoadJournal>,
     id: u64,
     is_alone: bool,
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         let mut known = self.journal.lock();
         known.running -= 1;
-        known.is_alone &= !self.is_alone;
+        known.is_stale = true;
+        if self.is_alone {
+            known.alone_since = None;
+        }
         if let Some(entry) = known.worlds.get_mut(&self.id) {
             entry.is_loading = false;
             if entry.failures == 0 {
                 known.worlds.remove(&self.id);
             }
         }
-        self.journal.write(&mut known, false);
         self.journal.is_over.notify_all();
     }
 }
@@ -232,8 +263,8 @@ mod tests {
             Self(folder)
         }
 
-        fn journal(&self) -> LoadJournal {
-            LoadJournal::open(&self.0.join("loads")).unwrap()
+        fn journal(&self) -> Arc<LoadJournal> {
+            Arc::new(LoadJournal::open(&self.0.join("loads")).unwrap())
         }
 
         /// A process that dies in these loads.
@@ -241,6 +272,14 @@ mod tests {
             let journal = self.journal();
             ids.iter().for_each(|id| std::mem::forget(journal.begin(*id)));
         }
+    }
+
+    fn load<R>(journal: &Arc<LoadJournal>, id: u64, load: impl FnOnce() -> R) -> R {
+        let running = journal.begin(id);
+        let loaded = load();
+        drop(running);
+        journal.write_if_stale();
+        loaded
     }
 
     impl Drop for Folder {
@@ -255,7 +294,7 @@ mod tests {
         folder.dies_in(&[7]);
         let journal = folder.journal();
         assert_eq!((journal.failures(7), journal.take_killer(7)), (1, None));
-        assert_eq!(journal.load(8, || 5), 5, "others are loaded as ever");
+        assert_eq!(load(&journal, 8, || 5), 5, "others are loaded as ever");
         drop(journal);
         assert_eq!((folder.journal().failures(7), folder.journal().failures(8)), (1, 0), "nothing was loading");
         folder.dies_in(&[7]);
@@ -272,8 +311,8 @@ mod tests {
         let journal = folder.journal();
         assert_eq!([5, 6, 7].map(|id| journal.failures(id)), [1, 1, 1]);
         // Two of them come in well, and one has ticked.
-        journal.load(5, || ());
-        journal.load(6, || ());
+        load(&journal, 5, || ());
+        load(&journal, 6, || ());
         journal.forgive(5);
         std::mem::forget(journal.begin(7));
         drop(journal);
@@ -291,7 +330,7 @@ mod tests {
             for id in [7, 8, 7, 8, 7, 8] {
                 let (journal, running, beside) = (&journal, &running, &beside);
                 scope.spawn(move || {
-                    journal.load(id, || {
+                    load(journal, id, || {
                         beside.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                         std::thread::sleep(Duration::from_millis(5));
                         running.fetch_sub(1, Ordering::SeqCst);
@@ -306,8 +345,9 @@ mod tests {
     fn a_load_that_panics_has_not_ended_the_process() {
         let folder = Folder::new("panics");
         let journal = folder.journal();
-        let load = std::panic::AssertUnwindSafe(|| journal.load(7, || panic!("in a load")));
+        let load = std::panic::AssertUnwindSafe(|| load(&journal, 7, || panic!("in a load")));
         assert!(std::panic::catch_unwind(load).is_err());
+        journal.write_if_stale();
         assert_eq!(folder.journal().failures(7), 0);
     }
 

@@ -1,9 +1,9 @@
 //! Loading: a world that is made with what was saved of it.
 //!
-//! Whoever makes the world reads its record, on its own thread: the maker's, or that of a server that has not begun. What
-//! of it is not on disk yet is handed along. No record is a world that begins; one that cannot be read is an error, and
-//! stays as it is: a world made over it would take its place with the next save. A store that cannot be read now is asked again
-//! later, as long as it takes. One whose load is the end of the process is
+//! Its record is read first, where the disk may be waited for: by the thread for that ([`super::world_reader`]), or that of a server
+//! that has not begun. Whoever makes the world has it take up what was read. What of it is not on disk yet is handed along. No record
+//! is a world that begins; one that cannot be read is an error, and stays as it is: a world made over it would take its place with the
+//! next save. A store that cannot be read now is asked again later, as long as it takes. One whose load is the end of the process is
 //! told by the [`load_journal`](super::load_journal).
 
 use std::{
@@ -11,11 +11,11 @@ use std::{
     sync::Arc,
 };
 
-use throng_persistence::{Key, Reads};
+use throng_persistence::{Key, Reads, StoreError};
 use throng_profiler::{log_info, log_warn};
 use throng_world::GameWorld;
 
-use super::{LoadJournal, SAVES, record};
+use super::{LoadJournal, SAVES, load_journal::Running, record};
 use crate::lifecycle::WorldError;
 
 /// What a world is loaded from.
@@ -29,52 +29,77 @@ pub(crate) struct Load {
     pub journal: Option<Arc<LoadJournal>>,
 }
 
+/// What is saved of a world, as it was read.
+pub(crate) struct Record {
+    id: u64,
+    found: Result<Option<Arc<Vec<u8>>>, StoreError>,
+    /// The load is running until this is dropped.
+    _running: Option<Running>,
+}
+
 impl Load {
-    /// Loads a world that has just been built, if its kind saves worlds. True: there was something.
+    /// Notes that the world is being loaded, and reads its record. Waits for the disk.
+    pub fn read(self) -> Record {
+        let running = self.journal.as_ref().map(|journal| journal.begin(self.id));
+        let found = match &self.newest {
+            Some(bytes) => Ok(Some(bytes.clone())),
+            None => self.read_from_store(),
+        };
+        Record { id: self.id, found, _running: running }
+    }
+
+    fn read_from_store(&self) -> Result<Option<Arc<Vec<u8>>>, StoreError> {
+        let get = || self.reads.get(Key::world(self.id));
+        let saved = catch_unwind(AssertUnwindSafe(get)).unwrap_or(Err(StoreError::Panicked))?;
+        if saved.as_ref().is_some_and(|saved| saved.is_previous) {
+            log_warn!(SAVES, save = self.id, "the record of a world is damaged, and the one before it is loaded");
+        }
+        Ok(saved.map(|saved| Arc::new(saved.value)))
+    }
+
+    /// Loads a world that has just been built, if its kind saves worlds. True: there was something. Waits for the disk.
+    pub fn into_world(self, world: &mut GameWorld) -> Result<bool, WorldError> {
+        if !world.can_save_world() {
+            return Ok(false);
+        }
+        let journal = self.journal.clone();
+        let loaded = self.read().into_world(world);
+        journal.iter().for_each(|journal| journal.write_if_stale());
+        loaded
+    }
+}
+
+impl Record {
+    /// Has a world that has just been built take up what was read, if its kind saves worlds. True: there was something.
     pub fn into_world(self, world: &mut GameWorld) -> Result<bool, WorldError> {
         if !world.can_save_world() {
             return Ok(false);
         }
         let name = world.name().to_string();
-        let journal = self.journal.clone();
-        let load = || match journal {
-            Some(journal) => journal.load(self.id, || self.load(world)),
-            None => self.load(world),
-        };
+        let load = || self.load(world);
         catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(WorldError::Panicked(name)))
     }
 
     fn load(&self, world: &mut GameWorld) -> Result<bool, WorldError> {
-        let refused = |why: String| WorldError::Unreadable { kind: world.name().to_string(), id: self.id, why };
-        let bytes = match &self.newest {
-            Some(bytes) => bytes.clone(),
-            None => match self.reads.get(Key::world(self.id)) {
-                Err(cause) if !cause.is_final() => {
-                    return Err(WorldError::StoreAway { kind: world.name().to_string(), id: self.id, cause });
-                }
-                Err(cause) => return Err(refused(cause.to_string())),
-                Ok(None) => {
-                    log_info!(
-                        SAVES,
-                        kind = &**world.name(),
-                        save = self.id,
-                        "nothing is saved of this world yet: it begins anew"
-                    );
-                    return Ok(false);
-                }
-                Ok(Some(saved)) => {
-                    if saved.is_previous {
-                        log_warn!(
-                            SAVES,
-                            save = self.id,
-                            "the record of a world is damaged, and the one before it is loaded"
-                        );
-                    }
-                    Arc::new(saved.value)
-                }
-            },
+        let kind = || world.name().to_string();
+        let refused = |why: String| WorldError::Unreadable { kind: kind(), id: self.id, why };
+        let bytes = match &self.found {
+            Err(cause) if !cause.is_final() => {
+                return Err(WorldError::StoreAway { kind: kind(), id: self.id, cause: cause.clone() });
+            }
+            Err(cause) => return Err(refused(cause.to_string())),
+            Ok(None) => {
+                log_info!(
+                    SAVES,
+                    kind = &**world.name(),
+                    save = self.id,
+                    "nothing is saved of this world yet: it begins anew"
+                );
+                return Ok(false);
+            }
+            Ok(Some(bytes)) => bytes,
         };
-        let state = record::read_world(world.name(), &bytes).map_err(|error| refused(error.to_string()))?;
+        let state = record::read_world(world.name(), bytes).map_err(|error| refused(error.to_string()))?;
         world.load(state).map_err(|why| WorldError::Unreadable { kind: world.name().to_string(), id: self.id, why })?;
         Ok(true)
     }

@@ -5,6 +5,7 @@ use std::{
     io,
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use throng_net::protocol::ClientId;
@@ -20,7 +21,7 @@ use throng_world::{
 use super::{
     Claim, LOAD_AGAIN_AFTER, Load, LoadJournal, OnTrial, Parcel, SAVES, SaveFault, SaveNow, SavedNow, Saves,
     SavesStatus, SlotSaves, StoreOpenError, StoreToOpen, TakenBack, TakesBack, Told, WORLDS_MISSING_MAX, Waiting,
-    WorldLeases, open_as_set, store::loads_as_set,
+    WorldLeases, WorldReader, open_as_set, store::loads_as_set,
 };
 use crate::{
     hosted_world::HostedWorld,
@@ -218,6 +219,18 @@ impl Server {
         Some(load)
     }
 
+    /// Who reads what worlds are loaded from.
+    pub(crate) fn world_reader(saves: &mut Option<Saves>) -> Option<&mut WorldReader> {
+        saves.as_mut().map(|saves| &mut saves.world_reader)
+    }
+
+    /// Loads are over, or forgiven: the journal's file is to say so.
+    pub(crate) fn write_loads(&mut self) {
+        if let Some(Saves { loads: Some(loads), world_reader, .. }) = &mut self.saves {
+            world_reader.write(loads);
+        }
+    }
+
     /// It was not made.
     pub(crate) fn end_making_saved(&mut self, plan: &NewWorld) {
         if let (Some(saves), Some(id)) = (&mut self.saves, plan.save_id) {
@@ -413,7 +426,10 @@ impl Server {
             saves.on_trial.retain(|trial| {
                 let Some(slot) = self.worlds.get(trial.world) else { return false };
                 let is_well = slot.is_dormant || slot.is_resting() || trial.has_ticked_enough(slot);
-                saves.loads.iter().filter(|_| is_well).for_each(|loads| loads.forgive(trial.id));
+                saves.loads.iter().filter(|_| is_well).for_each(|loads| {
+                    loads.forgive(trial.id);
+                    saves.world_reader.write(loads);
+                });
                 !is_well
             });
         }
@@ -531,7 +547,10 @@ impl Server {
     pub(crate) fn forgive_load_of(&mut self, world: WorldId) {
         let Some(saves) = &mut self.saves else { return };
         for trial in saves.on_trial.extract_if(.., |trial| trial.world == world) {
-            saves.loads.iter().for_each(|loads| loads.forgive(trial.id));
+            saves.loads.iter().for_each(|loads| {
+                loads.forgive(trial.id);
+                saves.world_reader.write(loads);
+            });
         }
     }
 
@@ -606,6 +625,11 @@ impl Server {
             saves.give_worlds_up(self.clock.now());
         }
         let is_all_saved = saves.commits.finish(FINISH_MAX) && unsaved == 0;
+        // Worlds that nobody has begun to build are no loads that the process ended in.
+        self.maker.drop_orders();
+        if let Some(loads) = &saves.loads {
+            saves.world_reader.finish(loads, LOADS_WRITTEN_MAX);
+        }
         if !is_all_saved {
             log_warn!(
                 SAVES,
@@ -645,6 +669,10 @@ const FLUSH_PER_1000_WORLDS: Nanos = Nanos::from_secs(10);
 /// A store that is in the middle of something when that time is up may take so long to end it. Together with the drain before
 /// it is less than 15 s (R36).
 const FINISH_MAX: Nanos = Nanos::from_secs(2);
+
+/// The journal of loads is a small file. On a disk that does not take it the next server may take worlds for suspects that were being
+/// loaded just then.
+const LOADS_WRITTEN_MAX: Duration = Duration::from_millis(200);
 
 impl SlotSaves {
     /// It is to be asked for a cut.

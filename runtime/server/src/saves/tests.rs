@@ -6,8 +6,8 @@ use std::{
     io,
     ops::RangeInclusive,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
     time::{Duration, Instant},
@@ -16,9 +16,9 @@ use std::{
 use bevy_ecs::prelude::*;
 use throng_net::protocol::ClientId;
 use throng_persistence::{
-    Commit, Done, Embedded, Key, Lease, LeaseRequest, Outcome, Reads, Refusal, Saved, Store, StoreError, Writer,
-    WriterSettings,
-    commit::Order,
+    Commit, Done, Embedded, Key, Lease, LeaseRequest, Outcome, Reads, Refusal, Saved, Store, StoreError, Ticket,
+    Writer, WriterSettings,
+    commit::{Order, Request},
     disk::MemoryDisk,
     refused_keys::RefusedKeys,
     store::{Balances, Each},
@@ -26,11 +26,13 @@ use throng_persistence::{
 };
 use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
-    clock::ManualClock,
+    clock::{Clock, ManualClock},
+    ticks,
     time::Nanos,
 };
+use throng_profiler::log::{CategoryFilter, Lines, lines_between};
 use throng_replication::SchemaBuilder;
-use throng_scheduler::Hertz;
+use throng_scheduler::{Hertz, LongTaskPool};
 use throng_world::{
     ids::{WorldId, WorldKindId},
     saving::WorldState,
@@ -38,6 +40,7 @@ use throng_world::{
     world_builder::WorldBuilder,
     world_kind::WorldKind,
 };
+use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
 
 use super::{
     commits::{Answered, Commits, Parcel, TakenBack},
@@ -393,7 +396,24 @@ impl Host {
     fn new(store: Box<dyn Store>, kind: impl WorldKind) -> Host {
         let clock = ManualClock::new();
         let environment = testing::environment(Arc::new(SleptClock::new(clock.clone())));
-        let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
+        let server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
+        Host::with(server, clock, store, kind)
+    }
+
+    /// Worlds are made on so many threads, and what is saved of them is read on threads, too, within 20 s.
+    fn with_threads(threads: usize, store: Box<dyn Store>, kind: impl WorldKind) -> Host {
+        let clock = ManualClock::new();
+        let slept: Arc<dyn Clock> = Arc::new(SleptClock::new(clock.clone()));
+        let mut settings = Settings::default();
+        settings.saves.load_within_s = 20;
+        let pool = LongTaskPool::with_threads(threads, 1_000, slept.clone()).unwrap();
+        let schema = SchemaBuilder::new().build();
+        let mut server = Server::assemble(&settings, schema, testing::environment(slept), None, pool);
+        server.store_to_open.is_inline = false;
+        Host::with(server, clock, store, kind)
+    }
+
+    fn with(mut server: Server, clock: ManualClock, store: Box<dyn Store>, kind: impl WorldKind) -> Host {
         server.save_in(store).unwrap();
         // A server has a world.
         let empty = server.add_kind(testing::empty()).unwrap();
@@ -446,6 +466,203 @@ fn a_world_waits_for_a_store_that_cannot_be_read_now() {
     assert!(pending.try_take().is_none(), "it is neither made nor refused");
     is_deaf.store(false, Ordering::SeqCst);
     host.answer(&pending).unwrap();
+}
+
+/// Who comes here stays until it is opened.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<bool>, Condvar)>, Arc<AtomicUsize>);
+
+impl Gate {
+    fn stay(&self) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        let (is_open, opened) = &*self.0;
+        let _open = opened.wait_while(is_open.lock().unwrap(), |is_open| !*is_open).unwrap();
+        self.1.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+
+    fn staying(&self) -> usize {
+        self.1.load(Ordering::SeqCst)
+    }
+}
+
+/// A store that does not answer who reads this world.
+struct Hangs {
+    store: Embedded,
+    world: u64,
+    gate: Gate,
+}
+
+struct HangsReads(Arc<dyn Reads>, u64, Gate);
+
+impl Store for Hangs {
+    fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
+        self.store.apply(orders, refused)
+    }
+
+    fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
+        self.store.settle()
+    }
+
+    fn reader(&self) -> Arc<dyn Reads> {
+        Arc::new(HangsReads(self.store.reader(), self.world, self.gate.clone()))
+    }
+}
+
+impl Reads for HangsReads {
+    fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
+        if key == Key::world(self.1) {
+            self.2.stay();
+        }
+        self.0.get(key)
+    }
+
+    fn range(&self, keys: RangeInclusive<Key>, each: Each<'_>) -> Result<(), StoreError> {
+        self.0.range(keys, each)
+    }
+
+    fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError> {
+        self.0.visit(each)
+    }
+
+    fn damaged(&self) -> u64 {
+        self.0.damaged()
+    }
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool, what: &str) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A store that never answers one world's read: others of its kind are made meanwhile, on the one thread that there is for that, saved
+/// ones as well; whoever ordered it is told, and may order it again.
+#[test]
+fn a_world_whose_record_does_not_come_is_not_made_and_costs_no_other() {
+    let gate = Gate::default();
+    let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
+    let mut host = Host::with_threads(1, Box::new(Hangs { store, world: 7, gate: gate.clone() }), kept());
+    let begun = ticks::now();
+    let subscriber = tracing_subscriber::registry().with(CategoryFilter).with(Lines::new());
+    let _kept_for_the_test = subscriber.set_default();
+    let order = |host: &Host, new: NewWorld| host.server.control().create_world(new);
+    let seven = NewWorld::new(host.kind, 0).saved_as(7);
+    let hung = order(&host, seven.clone());
+    wait_until(
+        || {
+            host.run(1);
+            gate.staying() == 1
+        },
+        "nobody reads it",
+    );
+    // This process stands still for an hour, and the store with it.
+    host.frame += 60 * 3_600;
+    host.run(1);
+    for new in [NewWorld::new(host.kind, 1), NewWorld::new(host.kind, 2).saved_as(8)] {
+        let pending = order(&host, new);
+        host.answer(&pending).unwrap();
+    }
+    assert!(hung.try_take().is_none(), "its time is not over");
+    assert!(matches!(host.answer(&order(&host, seven.clone())), Err(WorldError::SaveInUse(7))));
+
+    let error = host.answer(&hung).unwrap_err();
+    assert_eq!(error, WorldError::NotRead { kind: "kept".into(), id: 7, within_s: 20 });
+    assert_eq!(host.server.count_of("saves.worlds_not_read"), 1);
+    let lines = lines_between(begun, ticks::now());
+    let told: Vec<_> = lines.iter().map(|line| line.text()).filter(|line| line.contains("could not be made")).collect();
+    let [line] = told[..] else { panic!("{told:?}") };
+    assert!(line.contains("world=1 ") && line.contains("saved as 7") && line.contains("`kept`"), "{line}");
+    let pending = order(&host, NewWorld::new(host.kind, 3).saved_as(9));
+    host.answer(&pending).unwrap();
+    let worlds = host.server.worlds().count();
+
+    // The answer comes after all, and nobody acts upon it.
+    gate.open();
+    wait_until(|| gate.staying() == 0, "it is read");
+    host.run(60);
+    assert_eq!(host.server.worlds().count(), worlds);
+    let again = order(&host, seven);
+    host.answer(&again).unwrap();
+    assert_eq!(host.server.worlds().count(), worlds + 1);
+}
+
+/// When no thread that reads comes back, whoever orders a saved world is told so, and the rest is made.
+#[test]
+fn a_store_that_answers_nobody_keeps_no_world_that_is_not_in_it() {
+    let gate = Gate::default();
+    let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
+    let mut host = Host::with_threads(1, Box::new(Hangs { store, world: 7, gate: gate.clone() }), kept());
+    // As if each of them was another world's.
+    let Some(saves) = &mut host.server.saves else { panic!("it saves") };
+    let reads = saves.reader.reads();
+    let load = || super::Load { id: 7, newest: None, reads: reads.clone(), journal: None };
+    let asked: Vec<_> = (0..40).map(|_| saves.world_reader.ask(load())).collect();
+    wait_until(
+        || {
+            host.run(60);
+            gate.staying() == 16
+        },
+        "as many threads as may be",
+    );
+    let saved = host.server.control().create_world(NewWorld::new(host.kind, 1).saved_as(8));
+    let other = host.server.control().create_world(NewWorld::new(host.kind, 2));
+    host.answer(&other).unwrap();
+    assert!(matches!(host.answer(&saved), Err(WorldError::NotRead { id: 8, .. })));
+    assert_eq!(gate.staying(), 16);
+
+    let Some(saves) = &mut host.server.saves else { panic!("it saves") };
+    assert!(asked.iter().all(|asked| saves.world_reader.give_up(asked)));
+    gate.open();
+    let saved = host.server.control().create_world(NewWorld::new(host.kind, 1).saved_as(8));
+    host.answer(&saved).unwrap();
+}
+
+/// What a world takes up of its record costs those of its kind nothing but a thread.
+#[test]
+fn a_world_that_takes_long_to_load_does_not_keep_others_of_its_kind() {
+    struct LoadsLong(Gate);
+
+    impl WorldState for LoadsLong {
+        fn save(&self, _: &mut World, _: &[Entity]) -> Result<Vec<u8>, String> {
+            Ok(Vec::new())
+        }
+
+        fn load(&self, _: &mut World, _: &[u8]) -> Result<(), String> {
+            self.0.stay();
+            Ok(())
+        }
+    }
+
+    let gate = Gate::default();
+    let of_worlds = gate.clone();
+    let mut store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
+    let mut commit = Commit::new();
+    commit.put_bytes(Key::world(7), record::of_world("kept", &[]));
+    let order = Order { ticket: Ticket(0), seen: Ticket(0), request: Request::Commit(commit) };
+    store.apply(&[order], &mut RefusedKeys::default()).unwrap().pop().unwrap().unwrap();
+    let build = move |world: &mut WorldBuilder| _ = world.save_world(LoadsLong(of_worlds.clone()));
+    let mut host = Host::with_threads(2, Box::new(store), TestKind::new("kept", Hertz(20), build));
+    let long = host.server.control().create_world(NewWorld::new(host.kind, 1).saved_as(7));
+    wait_until(
+        || {
+            host.run(1);
+            gate.staying() == 1
+        },
+        "it is loaded",
+    );
+    let other = host.server.control().create_world(NewWorld::new(host.kind, 2));
+    host.answer(&other).unwrap();
+    assert!(long.try_take().is_none());
+    gate.open();
+    host.answer(&long).unwrap();
+    assert_eq!(host.server.count_of("saves.worlds_loaded"), 1);
 }
 
 /// A world that sleeps, and one that ends, before either has ticked twenty times: neither was what ended the server before.

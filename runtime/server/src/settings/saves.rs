@@ -44,6 +44,10 @@ pub struct SavesSettings {
     /// 3,600]. Default 30; prolonged after a third. Too low → a store that is slow for a moment costs players, and takes worlds
     /// back to their last save; too high → after a crash they are to be had elsewhere that much later.
     pub lease_s: u32,
+    /// What is saved of a world that is asked for must be read within this [s, 1 to 600]. Default 15; then the world is not made, and
+    /// whoever asked for it is told so. Too low → a store that is slow for a moment, or a rush of worlds, costs worlds; too high → players
+    /// wait for one that hangs for as long as `[server] placement_timeout_s` lets them.
+    pub load_within_s: u32,
     /// Bytes that may wait for the disk [bytes, 1 MiB to 16 GiB]. Default 64 MiB.
     /// Too low → saves are put off in a wave; too high → memory, while the disk is slow.
     pub queue_bytes_max: usize,
@@ -58,6 +62,7 @@ impl Default for SavesSettings {
             process: 1,
             period_s: 10,
             lease_s: 30,
+            load_within_s: 15,
             queue_bytes_max: 64 << 20,
         }
     }
@@ -68,6 +73,7 @@ impl Section for SavesSettings {
         checks.range("process", self.process, 1..=1_000_000_000, "");
         checks.range("period_s", self.period_s, 1..=3_600, "s");
         checks.range("lease_s", self.lease_s, 5..=3_600, "s");
+        checks.range("load_within_s", self.load_within_s, 1..=600, "s");
         checks.range("queue_bytes_max", self.queue_bytes_max, 1 << 20..=16 << 30, "bytes");
         match self.store {
             SaveStore::Postgres if self.postgres.is_none() => checks.mistake(
