@@ -288,6 +288,8 @@ pub(crate) struct Saves {
     stale: BTreeSet<Key>,
     /// Worlds that go back to their last save as soon as they are home.
     to_take_back: BTreeMap<WorldId, TakesBack>,
+    /// Numbers of worlds that are being made of what is not saved after all.
+    made_in_vain: BTreeSet<u64>,
     /// Operators who wait for the worlds that were asked, and then for the disk.
     save_now: Vec<SaveNow>,
     /// Wishes of games that are on disk now, by world.
@@ -344,6 +346,7 @@ impl Saves {
             on_trial: Vec::new(),
             stale: BTreeSet::new(),
             to_take_back: BTreeMap::new(),
+            made_in_vain: BTreeSet::new(),
             save_now: Vec::new(),
             answers: Vec::new(),
             cells_saved: Vec::new(),

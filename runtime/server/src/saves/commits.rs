@@ -84,6 +84,8 @@ pub(crate) struct Answers {
 pub(crate) struct TakenBack {
     /// They go back to their last save.
     pub worlds: BTreeSet<WorldId>,
+    /// The numbers that worlds are saved under of which what was to be saved is not.
+    pub numbers: BTreeSet<u64>,
     /// What they have now is never saved, wherever they are.
     pub players: BTreeSet<ClientId>,
 }
@@ -334,8 +336,8 @@ impl Commits {
         // In the order in which they came: what was before they dealt with each other stays.
         let all = std::iter::once(&mut self.refused).chain(in_flight).chain([&mut self.waiting]);
         all.for_each(|parcel| parcel.drop_dealings_with(&mut keys, &mut worlds));
-        let players = keys.into_iter().filter(|key| key.kind == Kind::Player).map(|key| ClientId(key.id as u64));
-        TakenBack { worlds, players: players.collect() }
+        let ids = |kind| keys.iter().filter(move |key| key.kind == kind).map(|key| key.id as u64);
+        TakenBack { worlds, numbers: ids(Kind::World).collect(), players: ids(Kind::Player).map(ClientId).collect() }
     }
 
     /// What is to be under this key and is not known to be on disk yet.

@@ -235,6 +235,7 @@ impl Server {
     pub(crate) fn end_making_saved(&mut self, plan: &NewWorld) {
         if let (Some(saves), Some(id)) = (&mut self.saves, plan.save_id) {
             saves.being_made.remove(&id);
+            saves.made_in_vain.remove(&id);
             saves.world_gave_up(id);
         }
     }
@@ -281,6 +282,9 @@ impl Server {
         if let Some(id) = save_id {
             saves.being_made.remove(&id);
             saves.worlds.insert(id, world.id());
+            if saves.made_in_vain.remove(&id) {
+                saves.to_take_back.insert(world.id(), TakesBack::Surely);
+            }
             if saves.loads.as_ref().is_some_and(|loads| loads.failures(id) > 0) {
                 saves.on_trial.push(OnTrial { world: world.id(), id, loaded_at: world.ticks() });
             }
@@ -330,6 +334,8 @@ impl Server {
         let Some(saves) = &mut self.saves else { return };
         let lost_worlds = saves.world_leases.as_mut().map(WorldLeases::take_lost).unwrap_or_default();
         saves.counts.worlds_lost += lost_worlds.len() as u64;
+        let is_made = |id: &&u64| saves.being_made.contains(id);
+        saves.made_in_vain.extend(taken_back.numbers.iter().chain(&lost_worlds).filter(is_made));
         let lost_worlds = lost_worlds.into_iter().filter_map(|id| saves.worlds.get(&id).copied());
         for world in taken_back.worlds.iter().copied().chain(lost_worlds) {
             saves.to_take_back.insert(world, TakesBack::Surely);

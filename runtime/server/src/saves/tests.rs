@@ -271,7 +271,10 @@ fn what_was_on_its_way_when_a_lease_was_lost_is_neither_loaded_nor_written() {
     players.take_answer(ADA.0, false, lost, *now, &mut scene.commits, reader);
     assert_eq!(players.take_lost(), [ADA], "she is sent away");
     let taken_back = scene.commits.take_back(BTreeSet::from([Key::player(ADA.0)]));
-    assert_eq!(taken_back, TakenBack { worlds: BTreeSet::from([HUB]), players: BTreeSet::from([ADA]) });
+    assert_eq!(
+        taken_back,
+        TakenBack { worlds: BTreeSet::from([HUB]), numbers: BTreeSet::new(), players: BTreeSet::from([ADA]) }
+    );
     assert!(scene.commits.newest(Key::player(ADA.0)).is_none(), "what is on its way is older than what there is");
 
     // The store says of the commit in flight what there is to say.
