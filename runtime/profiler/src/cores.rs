@@ -7,7 +7,7 @@
 //!
 //! No frame's thread comes here. Cost: each switch of a core, whosever it is, costs that core some 2 us more and the
 //! reader 0.1 us. A host with 5,000 switches a second on each core loses 1 % of it; 260 KiB of locked memory per core,
-//! and up to 1 MiB for what is kept. That is why it is a setting.
+//! and up to 1 MiB for what is kept. That is why it is a setting. Switched off, nothing is recorded and nobody wakes.
 
 mod names;
 mod runs;
@@ -54,7 +54,7 @@ pub(crate) struct CoreHistory {
 struct Shared {
     /// The reader's, and a saver's for moments.
     rings: Mutex<Rings>,
-    /// Written by the frame's thread, obeyed by the reader with its next turn: relaxed.
+    /// Written by the frame's thread, obeyed by the reader with its next turn, for which it is woken if it sleeps: relaxed.
     is_on: AtomicBool,
     is_stopping: AtomicBool,
     /// Records that found a ring full. Written by whoever reads the rings, for its own sake alone: relaxed.
@@ -86,7 +86,11 @@ impl CoreWatch {
         let reader = spawn_named("recorder-cores", Priority::Normal, move || {
             while !for_reader.is_stopping.load(Ordering::Relaxed) {
                 for_reader.rings.lock().unwrap_or_else(PoisonError::into_inner).read(&for_reader);
-                std::thread::park_timeout(READ_EVERY);
+                if for_reader.is_on.load(Ordering::Relaxed) {
+                    std::thread::park_timeout(READ_EVERY);
+                } else {
+                    std::thread::park();
+                }
             }
         });
         let reader = reader.map_err(|error| format!("which other processes had a core stays unknown: {error}"))?;
@@ -97,17 +101,24 @@ impl CoreWatch {
         CoreHistory { shared: Arc::clone(&self.shared) }
     }
 
-    /// Stops following within 20 ms, or goes on. What happens meanwhile is not known.
+    /// Stops following within 20 ms, or goes on at once. What happens meanwhile is not known. A system call to go on.
     pub fn switch_on(&self, is_on: bool) {
-        self.shared.is_on.store(is_on, Ordering::Relaxed);
+        let was_on = self.shared.is_on.swap(is_on, Ordering::Relaxed);
+        if is_on && !was_on {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        self.reader.iter().for_each(|reader| reader.thread().unpark());
     }
 }
 
 impl Drop for CoreWatch {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
+        self.wake();
         if let Some(reader) = self.reader.take() {
-            reader.thread().unpark();
             // It cannot panic over what a kernel says; if it did, there is nobody to tell.
             let _ = reader.join();
         }
@@ -152,6 +163,9 @@ impl Rings {
                 // It has worked before; where it does not now, records are missing or too many, and no harm is done.
                 let _ = events.switch_on(wanted);
                 known.forget_present(place);
+            }
+            if wanted {
+                known.doubt_names();
             }
         }
         shared.lost.store(known.lost, Ordering::Relaxed);
@@ -198,6 +212,11 @@ impl Known {
     /// Once the rings of all cores were read: a thread may have begun on one and run on another.
     fn settle(&mut self, name_of: impl FnMut(u32, u32) -> Option<ThreadName>) {
         self.names.settle(name_of);
+    }
+
+    /// Threads began, ended and were renamed, and nobody told.
+    fn doubt_names(&mut self) {
+        self.names.doubt();
     }
 
     /// From the last record on, nobody knows who has the core.

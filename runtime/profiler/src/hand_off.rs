@@ -48,6 +48,8 @@ pub(crate) struct HandOff {
     /// relaxed.
     pub population: AtomicU64,
     is_stopping: AtomicBool,
+    /// Nothing is to be watched. Written by the frame's thread, obeyed by the recorder's with its next turn: relaxed.
+    rests: AtomicBool,
     bell: Condvar,
     /// With `bell`: the recorder's thread sleeps under it.
     asleep: Mutex<()>,
@@ -93,6 +95,7 @@ impl HandOff {
             worlds: Mutex::default(),
             population: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
+            rests: AtomicBool::new(false),
             bell: Condvar::new(),
             asleep: Mutex::default(),
             counts: Counts::default(),
@@ -230,6 +233,19 @@ impl HandOff {
         if !self.is_stopping() && lock(&self.asked).as_ref().is_none_or(Vec::is_empty) {
             drop(self.bell.wait_timeout(asleep, timeout));
         }
+    }
+
+    /// The recorder's thread looks seldom, or as often as usual from now on. Frame's thread: takes no lock, so a bell that
+    /// rings just before it sleeps is not heard, and it looks once more seldom.
+    pub fn rest(&self, rests: bool) {
+        self.rests.store(rests, Ordering::Relaxed);
+        if !rests {
+            self.bell.notify_one();
+        }
+    }
+
+    pub fn is_resting(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
     }
 
     pub fn stop(&self) {

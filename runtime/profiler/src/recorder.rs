@@ -44,6 +44,9 @@ pub struct Recorder {
     switches: Switches,
     /// Follows who has our cores, where the host allows it and somebody wants it.
     cores: Option<CoreWatch>,
+    /// As [`Recorder::switch_on`] and [`Recorder::rest`] have it.
+    is_on: bool,
+    rests: bool,
     has_told_what_is_missing: bool,
     calibration: Calibration,
     /// When the calibration was bound to the present (ticks).
@@ -122,6 +125,8 @@ impl Recorder {
             rules_version: 0,
             switches,
             cores,
+            is_on: true,
+            rests: false,
             has_told_what_is_missing: false,
             calibration,
             renewed_at: ticks::now(),
@@ -153,8 +158,23 @@ impl Recorder {
     /// Stops all recording, or goes on: to see what it costs. Frames without recording are not to be told.
     pub fn switch_on(&mut self, is_on: bool) {
         switch_recording(is_on);
+        self.is_on = is_on;
         self.switches.switch_on(is_on);
-        self.cores.iter().for_each(|cores| cores.switch_on(is_on));
+        self.follow_cores();
+    }
+
+    /// Looks at the host no longer, or again from now on: for a server that sleeps, which nobody can hold up. What our
+    /// threads do is recorded all the same; who had the cores meanwhile, and which processes used them, no capture knows.
+    /// Changes nothing if it is so already; else a system call or two.
+    pub fn rest(&mut self, rests: bool) {
+        if std::mem::replace(&mut self.rests, rests) != rests {
+            self.hand_off.rest(rests);
+            self.follow_cores();
+        }
+    }
+
+    fn follow_cores(&self) {
+        self.cores.iter().for_each(|cores| cores.switch_on(self.is_on && !self.rests));
     }
 
     /// Says how many clients and worlds there are: memory that grows with them is not called a leak.

@@ -37,6 +37,9 @@ log_category!(CAPTURE = "profiler.capture");
 /// How often it looks for work: what a trigger's post-roll is rounded up to.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// And so often while the recorder rests and no capture waits.
+const LOOK_EVERY_AT_REST: Duration = Duration::from_secs(1);
+
 /// Captures that may wait for their post-roll, each with a look at the host's processes.
 const WAITING_MAX: usize = 16;
 
@@ -59,7 +62,8 @@ pub(crate) fn work(hand_off: &HandOff) {
             hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
             log_error!(CAPTURE, "the recorder's thread panicked over a capture, which is lost; it goes on");
         }
-        hand_off.sleep(LOOK_EVERY);
+        let is_idle = hand_off.is_resting() && saver.waiting.is_empty();
+        hand_off.sleep(if is_idle { LOOK_EVERY_AT_REST } else { LOOK_EVERY });
     }
     // What has fired is saved, even if its post-roll is cut short.
     saver.save_due(u64::MAX);
@@ -77,6 +81,8 @@ struct Saver<'a> {
     waiting: Vec<Waiting>,
     /// The host's processes, one and two seconds ago: what they used meanwhile is known when something was bad.
     host_looks: [HostLook; 2],
+    /// They are from before the recorder's rest, and what was used since is an average of hours.
+    are_looks_old: bool,
     looked_at_ticks: u64,
     told_failures: ToldFailures,
 }
@@ -98,6 +104,7 @@ impl<'a> Saver<'a> {
             clock: Clock { calibration, start_ns: hand_off.start_ns },
             waiting: Vec::new(),
             host_looks: [HostLook::now(), HostLook::now()],
+            are_looks_old: false,
             looked_at_ticks: ticks::now(),
             told_failures: ToldFailures::default(),
         }
@@ -127,14 +134,30 @@ impl<'a> Saver<'a> {
         if now.saturating_sub(self.looked_at_ticks) > self.clock.calibration.ticks(LOOK_AT_HOST_EVERY_NS) {
             self.looked_at_ticks = now;
             self.clock.calibration = self.clock.calibration.renewed();
-            self.host_looks.swap(0, 1);
-            self.host_looks[1] = HostLook::now();
+            self.look_at_host();
         }
         self.memory_growth.look(now, &self.clock, self.hand_off);
     }
 
-    /// Who else has used the cores in the last one to two seconds.
+    /// Not at rest, in which nothing can be held up by others.
+    fn look_at_host(&mut self) {
+        if self.hand_off.is_resting() {
+            self.are_looks_old = true;
+            return;
+        }
+        self.host_looks.swap(0, 1);
+        self.host_looks[1] = HostLook::now();
+        if std::mem::take(&mut self.are_looks_old) {
+            self.host_looks[0] = HostLook::now();
+        }
+    }
+
+    /// Who else has used the cores in the last one to two seconds; nobody where that is not known, at rest and up to a
+    /// second after it.
     fn other_processes(&self) -> Vec<ProcessShare> {
+        if self.are_looks_old {
+            return Vec::new();
+        }
         let shares = HostLook::now().shares_since(&self.host_looks[0], PROCESSES_MAX);
         let share =
             |process: sched::ProcessShare| ProcessShare { pid: process.pid, name: process.name, cores: process.cores };

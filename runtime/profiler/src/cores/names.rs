@@ -29,15 +29,32 @@ struct Thread {
     pid: u32,
     name: Option<ThreadName>,
     has_ended: bool,
+    /// It was known before nobody told for a while: its number may be another's by now.
+    is_doubtful: bool,
+}
+
+impl Thread {
+    fn new(pid: u32, name: Option<ThreadName>) -> Thread {
+        Thread { pid, name, has_ended: false, is_doubtful: false }
+    }
 }
 
 impl Names {
     /// A thread has a core.
     pub fn meet(&mut self, pid: u32, tid: u32) {
         // Two of the same batch do no harm.
-        if tid != 0 && !self.threads.contains_key(&tid) && self.new.last() != Some(&(pid, tid)) {
+        if tid != 0 && !self.is_known(tid) && self.new.last() != Some(&(pid, tid)) {
             self.new.push((pid, tid));
         }
+    }
+
+    fn is_known(&self, tid: u32) -> bool {
+        self.threads.get(&tid).is_some_and(|thread| !thread.is_doubtful)
+    }
+
+    /// For a while nothing was told: whoever has a core from now on is asked anew. Names that were known stay until then.
+    pub fn doubt(&mut self) {
+        self.threads.values_mut().for_each(|thread| thread.is_doubtful = true);
     }
 
     /// A thread begins, has another name, or ends.
@@ -52,11 +69,12 @@ impl Names {
         for record in told.drain(..) {
             match record {
                 CoreRecord::Started { pid, tid, parent_tid, .. } => {
-                    let name = self.name_of(parent_tid).or_else(|| name_of(parent_tid, parent_tid));
-                    self.insert(tid, Thread { pid, name, has_ended: false });
+                    let known = self.name_of(parent_tid).filter(|_| self.is_known(parent_tid));
+                    let name = known.or_else(|| name_of(parent_tid, parent_tid));
+                    self.insert(tid, Thread::new(pid, name));
                 }
                 CoreRecord::Named { pid, tid, name, .. } => {
-                    self.insert(tid, Thread { pid, name: Some(name), has_ended: false });
+                    self.insert(tid, Thread::new(pid, Some(name)));
                 }
                 CoreRecord::Ended { tid, .. } => self.end(tid),
                 CoreRecord::Runs { .. } | CoreRecord::Lost { .. } => {}
@@ -65,15 +83,17 @@ impl Names {
         self.told = told;
         let mut new = std::mem::take(&mut self.new);
         for (pid, tid) in new.drain(..) {
-            let is_unnamed = self.threads.get(&tid).is_none_or(|thread| thread.name.is_none() && !thread.has_ended);
+            let known = self.threads.get(&tid);
+            let is_unnamed =
+                known.is_none_or(|thread| thread.name.is_none() && !thread.has_ended || thread.is_doubtful);
             if is_unnamed {
                 let name = name_of(pid, tid);
-                self.insert(tid, Thread { pid, name, has_ended: false });
+                self.insert(tid, Thread::new(pid, name));
             }
             // The process is called as its first thread.
-            if pid != 0 && !self.threads.contains_key(&pid) {
+            if pid != 0 && !self.is_known(pid) {
                 let name = name_of(pid, pid);
-                self.insert(pid, Thread { pid, name, has_ended: false });
+                self.insert(pid, Thread::new(pid, name));
             }
         }
         self.new = new;
@@ -178,6 +198,29 @@ mod tests {
         [started(11, 6, 5), named(12, 6, "ld")].into_iter().for_each(|record| names.note(record));
         names.settle(|_, _| None);
         assert_eq!(names.name_of(6), Some(name("ld")));
+    }
+
+    #[test]
+    fn after_a_while_in_which_nobody_told_everybody_is_asked_anew() {
+        let mut names = Names::default();
+        [named(1, 6, "cc1"), CoreRecord::Ended { at_ns: 2, tid: 6 }, named(3, 7, "make"), named(4, 8, "sh")]
+            .into_iter()
+            .for_each(|record| names.note(record));
+        names.settle(never);
+        names.doubt();
+        [(6, 6), (7, 8)].into_iter().for_each(|(pid, tid)| names.meet(pid, tid));
+        names.settle(|_, tid| Some(name(&format!("new-{tid}"))));
+        assert_eq!([6, 7, 8].map(|tid| names.name_of(tid).unwrap().to_string()), ["new-6", "new-7", "new-8"]);
+        names.meet(7, 8);
+        names.settle(never);
+        // Whom nobody met since has the name that it had.
+        names.note(named(5, 9, "ld"));
+        names.settle(never);
+        names.doubt();
+        assert_eq!(names.name_of(9), Some(name("ld")));
+        names.note(started(6, 10, 9));
+        names.settle(|_, tid| Some(name(&format!("new-{tid}"))));
+        assert_eq!(names.name_of(10), Some(name("new-9")), "a parent is asked, too");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What made-up records of two cores come out as.
 
+use throng_platform::testing::not_permitted;
+
 use super::*;
 
 fn runs(at_ns: u64, pid: u32, tid: u32) -> CoreRecord {
@@ -72,6 +74,33 @@ fn in_a_container_nobody_says_that_a_core_was_idle() {
 #[test]
 fn a_window_without_records_is_empty() {
     assert_eq!(known(true).between(0, 100), (vec![], vec![]));
+}
+
+/// The kernel's own records: what our short sleeps leave on the cores, read at once.
+fn runs_known(watch: &CoreWatch) -> usize {
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (_, cores) = watch.history().between(0, u64::MAX);
+    cores.iter().map(|core| core.runs.len()).sum()
+}
+
+#[test]
+fn switched_off_it_hears_of_nothing_and_switched_on_again_of_all() {
+    let watch = match CoreWatch::start() {
+        Ok(watch) => watch,
+        Err(why_not) => return not_permitted(&why_not),
+    };
+    while runs_known(&watch) == 0 {}
+    watch.switch_on(false);
+    // Whoever looks obeys, whether or not the reader has.
+    let before = runs_known(&watch);
+    assert_eq!(runs_known(&watch), before);
+    let (_, cores) = watch.history().between(0, u64::MAX);
+    let present = |core: &Core| core.runs.last().and_then(|run| run.thread);
+    assert_eq!(cores.iter().find_map(present), None, "nobody knows who has a core");
+    watch.switch_on(true);
+    while runs_known(&watch) <= before {}
 }
 
 #[test]
