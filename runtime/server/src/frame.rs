@@ -107,6 +107,9 @@ impl Server {
             let cost = if self.uses_cost_estimates { slot.cost.estimate() } else { Nanos::ZERO };
             self.due.push(Scheduled { task: world, deadline: slot.deadline(&self.timeline), cost });
         }
+        if !self.due.is_empty() {
+            self.look_at_host();
+        }
     }
 
     /// Worlds that have finished rejoin, in the order of their ids so that it does not matter which worker was quicker.

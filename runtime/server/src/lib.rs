@@ -73,6 +73,7 @@ mod failover;
 pub mod flight_recorder;
 mod frame;
 mod held;
+mod host_rest;
 mod host_watch;
 mod hosted_world;
 pub mod inspection;

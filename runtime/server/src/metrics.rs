@@ -549,7 +549,7 @@ impl ServerMetrics {
         self.world_kinds = WorldKindMetrics::register(&mut self.registry, names);
     }
 
-    /// How many cores are watched for stalls. Once, before the first frame.
+    /// How many cores are watched for stalls from now on.
     pub fn tell_heartbeats(&mut self, cores: usize) {
         self.registry.set(self.heartbeats, cores as f64);
     }

@@ -42,6 +42,7 @@ use crate::{
     browser_counts::BrowserWatch,
     directory::{CaughtDirectory, Directory, Everybody},
     held::HeldWorlds,
+    host_rest::HostRest,
     host_watch::HostWatch,
     hosted_world::{HostWorker, HostedWorld},
     lifecycle::{Answer, AskedByWorld, NewWorld, Pending, WorldError},
@@ -350,7 +351,9 @@ pub struct Server {
     /// Which build this is, for metrics and report.
     pub(crate) build: Option<Build>,
     /// Tells when a core stands still, see `host_watch`; on a real host alone.
-    heartbeat: Option<Heartbeat>,
+    pub(crate) heartbeat: Option<Heartbeat>,
+    /// Whether anybody looks at the host.
+    pub(crate) host_rest: HostRest,
     /// Names worlds that are stuck; see `watchdog`.
     pub(crate) watchdog: Option<Watchdog>,
     /// What each worker is at.
@@ -562,6 +565,7 @@ impl Server {
             suggested_budgets: SuggestedBudgets::default(),
             build: None,
             heartbeat: None,
+            host_rest: HostRest::default(),
             watchdog: None,
             posts,
             _bookkeeper: None,

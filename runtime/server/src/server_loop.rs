@@ -1,8 +1,8 @@
 //! The server's loop: frames, one after the other, until somebody says stop; sleep between them; and the way out.
 //!
 //! With every world dormant nothing is due, and the thread sleeps in the kernel until a packet comes; with worlds that rest,
-//! until a packet comes or the first of them is due again. On the thread that
-//! calls [`Server::run`], which is the frame's from then on.
+//! until a packet comes or the first of them is due again. With every world dormant and nobody there, nobody looks at the host
+//! either (`host_rest`). On the thread that calls [`Server::run`], which is the frame's from then on.
 
 use throng_platform::{signals::StopFlag, threads::shorten_slice, time::Nanos};
 use throng_profiler::scope;
@@ -75,6 +75,11 @@ impl Server {
             Some(due) if !someone_away => due.clamp(frame + 1, frame + frames_per_wake),
             _ => frame + 1,
         };
+        if next_due.is_none() && !someone_away && self.addresses.players_count() == 0 {
+            self.look_at_host_no_longer(self.clock.now());
+        } else {
+            self.look_at_host();
+        }
         // Dormant worlds wait for packets, and so do resting ones; what is due meanwhile has its frame.
         let waits_for_packets = next_due.is_none() || self.worlds.iter().any(WorldSlot::is_resting);
         if waits_for_packets && !someone_away {

@@ -160,7 +160,7 @@ pub(super) const RSS_BYTES: Figure = Figure {
 pub(super) const HEARTBEATS: Figure = Figure {
     name: "host.heartbeats",
     help: "Cores that are watched for stalls of the host.",
-    advice: "0: it is off in the settings, or real-time priority is not permitted, as the log says at the start. Then no stall is known.",
+    advice: "0 with worlds awake: it is off in the settings, or real-time priority is not permitted, as the log says at the start. Then no stall is known. While all worlds sleep nothing can be late, and nobody looks.",
 };
 pub(super) const BROWSERS_OPEN: Figure = Figure {
     name: "browser.open",
