@@ -23,7 +23,7 @@
 mod figures;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use figures::{FIGURES, Figure, Rates};
 
@@ -113,13 +113,7 @@ impl AccountReader {
     }
 
     fn run_queue_wait(&mut self) -> Option<Nanos> {
-        let tasks = std::fs::read_dir("/proc/self/task").ok()?;
-        let mut now = HashMap::with_capacity(self.waits.len() + 1);
-        for task in tasks.flatten() {
-            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            let wait = read_file(&task.path().join("schedstat")).as_deref().and_then(wait_in);
-            now.extend(wait.map(|wait| (tid, wait)));
-        }
+        let now: HashMap<u32, Nanos> = scheduled()?.map(|(tid, _, [_, waited])| (tid, waited)).collect();
         // A kernel that keeps no such account has no such file.
         (!now.is_empty()).then(|| self.add_waits(now))
     }
@@ -133,6 +127,38 @@ impl AccountReader {
         self.waits = now;
         self.waited
     }
+}
+
+/// What one thread of this process has used since it began, by the kernel's account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadAccount {
+    pub tid: u32,
+    /// 15 bytes at most.
+    pub name: String,
+    pub cpu: Nanos,
+    /// How long it was ready to run and had no core.
+    pub run_queue_wait: Nanos,
+}
+
+/// All threads of this process, now; empty where the kernel keeps no such account. Allocates, and reads two files a thread.
+pub fn threads() -> Vec<ThreadAccount> {
+    let account = |(tid, task, [cpu, run_queue_wait]): (u32, PathBuf, [Nanos; 2])| {
+        // One that has ended since is left out.
+        let name = read_file(&task.join("comm"))?.trim_end().to_owned();
+        Some(ThreadAccount { tid, name, cpu, run_queue_wait })
+    };
+    scheduled().into_iter().flatten().filter_map(account).collect()
+}
+
+/// Of each thread its id, its folder, and what it ran and waited; `None` where no thread can be listed.
+fn scheduled() -> Option<impl Iterator<Item = (u32, PathBuf, [Nanos; 2])>> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    Some(tasks.flatten().filter_map(|task| {
+        let tid = task.file_name().to_str()?.parse().ok()?;
+        let task = task.path();
+        let times = times_in(&read_file(&task.join("schedstat"))?)?;
+        Some((tid, task, times))
+    }))
 }
 
 impl Account {
@@ -166,9 +192,10 @@ fn outside_by(read: ReadFile<'_>) -> Outside {
     }
 }
 
-/// The second of `run_ns wait_ns times_put_on_a_core`.
-fn wait_in(schedstat: &str) -> Option<Nanos> {
-    schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos)
+/// The first two of `run_ns wait_ns times_put_on_a_core`.
+fn times_in(schedstat: &str) -> Option<[Nanos; 2]> {
+    let mut numbers = schedstat.split_ascii_whitespace().map(|number| number.parse().ok().map(Nanos));
+    Some([numbers.next()??, numbers.next()??])
 }
 
 /// Lines `read_bytes: 1` and `write_bytes: 2`, among others.
@@ -250,7 +277,8 @@ mod tests {
         let io = "rchar: 6976\nwchar: 0\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 0\n";
         assert_eq!(disk_in(io), Some(Disk { read_bytes: 4_096, written_bytes: 8_192 }));
         assert_eq!(disk_in("rchar: 1\n"), None);
-        assert_eq!((wait_in("5 6 7\n"), wait_in("5\n"), wait_in("")), (Some(Nanos(6)), None, None));
+        assert_eq!(times_in("5 6 7\n"), Some([Nanos(5), Nanos(6)]));
+        assert_eq!((times_in("5\n"), times_in("5 x\n"), times_in("")), (None, None, None));
     }
 
     #[test]
@@ -262,6 +290,19 @@ mod tests {
         assert_eq!(add(&[(1, 15)]), 115);
         // The number is another thread's now.
         assert_eq!(add(&[(1, 16), (2, 7)]), 123);
+    }
+
+    #[test]
+    fn each_thread_has_its_own_account() {
+        let of = |tid| threads().into_iter().find(|thread| thread.tid == tid);
+        let own = crate::threads::this_thread_id();
+        let Some(before) = of(own) else { return assert_eq!(threads(), []) };
+        while process::thread_cpu_time() < Nanos(before.cpu.0 + 50_000_000) {
+            black_box(());
+        }
+        let after = of(own).unwrap();
+        assert!(after.cpu > before.cpu && after.run_queue_wait >= before.run_queue_wait, "{before:?} {after:?}");
+        assert_eq!(before.name, std::fs::read_to_string("/proc/thread-self/comm").unwrap().trim_end());
     }
 
     #[test]

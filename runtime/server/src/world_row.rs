@@ -38,6 +38,12 @@ pub struct WorldRow {
 }
 
 impl WorldRow {
+    /// What its ticks take of one worker [0 to 1 and above], as it is estimated; 0 while it sleeps.
+    pub fn load(&self) -> f64 {
+        let cost = if self.is_dormant { 0.0 } else { self.tick_cost.as_secs_f64() };
+        cost * f64::from(self.rate.0) * f64::from(self.time_percent) / 100.0
+    }
+
     /// For how long its tick has hung, if it does.
     pub fn hangs_for(&self) -> Option<Nanos> {
         self.in_tick_for.filter(|since| *since >= HANGS_AFTER)

@@ -6,8 +6,8 @@
 //! `complete` tells how a line may go on, for whoever has a Tab key.
 //!
 //! ```text
-//! on the admin thread      counters, packets, clients, tune.list     published, or behind a lock that no frame takes
-//! asked of the frame       world.list, tune.set                      ([`of_server`])
+//! on the admin thread      counters, perf.host, clients, tune.list   published, or behind a lock that no frame takes
+//! asked of the frame       world.list, perf.worlds, tune.set         ([`of_server`])
 //! asked of worlds          player.list, player.pos, the game's own   answered in their next tick, or said to be silent
 //! ```
 //!
@@ -18,6 +18,7 @@ mod budgets;
 mod help;
 mod of_server;
 mod of_world;
+mod perf;
 mod recordings;
 
 use std::sync::Arc;

@@ -349,7 +349,7 @@ fn status_of(cause: &io::Error) -> StatusCode {
 }
 
 /// A note is a sentence; a longer one is cut.
-const NOTE_CHARACTERS_MAX: usize = 200;
+pub(crate) const NOTE_CHARACTERS_MAX: usize = 200;
 
 async fn capture(State(port): OfPort, headers: HeaderMap, note: String) -> Response {
     if !is_meant(&headers, "capture") {

@@ -14,6 +14,9 @@ use crate::{AdminSource, Health, HealthState, MetricsFormat, SavedCapture};
 /// second. So it is when no worker has finished a tick for this long: frames go on then, and nobody can play.
 const STUCK_AFTER: Nanos = Nanos::from_secs(3);
 
+/// Said to whoever asks for what only a recorder knows.
+pub(crate) const NO_RECORDER: &str = "this server records nothing: set [recorder] on = true";
+
 impl AdminSource for PublishedMetrics {
     fn metrics(&self, format: MetricsFormat, counters: Vec<LabelledCounters>) -> Vec<u8> {
         match format {
@@ -55,7 +58,7 @@ impl AdminSource for PublishedMetrics {
     }
 
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
-        let recorder = self.recorder().ok_or("this server records nothing: set [recorder] on = true")?;
+        let recorder = self.recorder().ok_or(NO_RECORDER)?;
         let saved = recorder.save_now(note).map_err(|error| error.to_string())?;
         Ok(SavedCapture { path: saved.path.display().to_string(), size_bytes: saved.size_bytes })
     }

@@ -417,3 +417,41 @@ fn budgets_of_a_server_that_records_nothing_are_refused_in_words() {
     server.check("trigger.set tick sideways", Err("trigger.set: state: there is no sideways; it may be on, off"));
     server.check("trigger.set tock on", Err("trigger.set: trigger: there is no tock"));
 }
+
+/// Promise: a server that is slow is asked where its time goes, and whoever may only read may ask.
+#[test]
+fn where_time_goes_is_told_in_tables() {
+    let server = Running::start("perf", "");
+    let rows = |line: &str| {
+        let (status, told) = server.ask(WATCHER, &format!("{line} --json"));
+        assert_eq!(status, 200, "{line}: {told}");
+        let told: Value = serde_json::from_str(&told).unwrap();
+        told["rows"].as_array().unwrap().clone()
+    };
+    let frames = rows("perf.frame");
+    assert_eq!((frames.len(), &frames[0]["seconds"]), (1, &Value::from(1)));
+    assert!(frames[0]["frames"].as_u64().unwrap() > 0 && frames[0]["ticks"].as_u64().unwrap() > 0, "{frames:?}");
+    let [p50, p99, longest] = ["p50_ns", "p99_ns", "longest_ns"].map(|key| frames[0][key].as_u64().unwrap());
+    assert!(p50 <= p99 && p99 <= longest, "{frames:?}");
+    // What is gathered for it ends with it.
+    assert_eq!(server.published.watchers_count(), 0);
+
+    let worlds = rows("perf.worlds");
+    assert_eq!(worlds.iter().map(|row| row["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["pond", "desert"]);
+    assert_eq!(worlds[0]["period_ns"], 50_000_000);
+    assert_eq!(rows("perf.worlds desert").len(), 1);
+    server
+        .check("perf.worlds lake", Err("perf.worlds: kind: there is no kind of world `lake`; there are pond, desert"));
+
+    let host = rows("perf.host");
+    assert!(host.iter().any(|row| row["figure"] == "outside.host_steal_cores"), "{host:?}");
+    let threads = rows("perf.threads");
+    assert!(threads.iter().any(|row| row["thread"] == "admin"), "{threads:?}");
+
+    for line in ["perf.subsystems", "perf.subsystems pond", "perf.systems 0"] {
+        server.check(line, Err("this server records nothing: set [recorder] on = true"));
+    }
+    server.check("perf.frame 6", Err("perf.frame: seconds: 6 is too high; it may be 1 to 5"));
+    assert_eq!(server.ask(WATCHER, "perf.capture").0, 403);
+    server.check("perf.capture by hand", Err("perf.capture: this server records nothing"));
+}

@@ -20,7 +20,7 @@ use throng::{
 use throng_capture::model::{TriggerKind, Unit};
 
 use super::{Call, Console, Outcome};
-use crate::access::Role;
+use crate::{access::Role, published::NO_RECORDER};
 
 /// What a budget is of.
 const WHATS: &[&str] = &["subsystem", "tick", "scope"];
@@ -87,7 +87,7 @@ impl Console {
 
 impl Live {
     fn recorder(&self) -> Result<&RecorderControl, String> {
-        self.published.recorder().ok_or_else(|| "this server records nothing: set [recorder] on = true".to_owned())
+        self.published.recorder().ok_or_else(|| NO_RECORDER.to_owned())
     }
 
     fn rules(&self) -> Result<Rules, String> {

@@ -34,7 +34,7 @@ impl Console {
     pub fn with_server(self, server: &Server) -> Self {
         let control = server.control();
         let console = self.with_worlds(control.clone()).with_world_show(control.clone());
-        let console = console.with_players(control.clone()).with_budgets(&control);
+        let console = console.with_players(control.clone()).with_budgets(&control).with_perf(&control);
         let console = console.with_saves(control.clone()).with_tunables(control.clone()).with_recordings(&control);
         server.hosted_commands().iter().fold(console, |console, hosted| console.with_hosted(control.clone(), hosted))
     }

@@ -205,7 +205,6 @@ fn kind(of: &KindSecond) -> KindOfWorld {
 }
 
 fn world(row: &WorldRow) -> WorldNow {
-    let cost = if row.is_dormant { 0.0 } else { row.tick_cost.as_secs_f64() };
     WorldNow {
         world: row.id.to_string(),
         kind: row.kind.to_string(),
@@ -216,7 +215,7 @@ fn world(row: &WorldRow) -> WorldNow {
         tick_us: us(row.tick_cost.0),
         last_tick_us: us(row.last_tick.0),
         longest_tick_us: us(row.longest_tick.0),
-        load: cost * f64::from(row.rate.0) * f64::from(row.time_percent) / 100.0,
+        load: row.load(),
         ticks_missed: row.ticks_missed as f64,
         overload: row.overload.name().to_owned(),
         hangs_for_ms: row.hangs_for().map(Nanos::as_millis_f64),

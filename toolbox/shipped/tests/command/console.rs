@@ -107,6 +107,40 @@ fn packets_are_told_by_kind_while_somebody_plays() {
 }
 
 #[test]
+fn what_took_the_time_is_told_of_a_server_that_records() {
+    let place = folder("console-perf");
+    let settings = place.join("throng.toml");
+    let captures = place.join("captures");
+    std::fs::write(&settings, format!("[recorder]\ncaptures = \"{}\"\n", captures.display()))
+        .expect("a folder of ours");
+    let server = Server::start(&[&SMALL[..], &["--config", settings.to_str().expect("a plain path")]].concat());
+    let crowd = Crowd::start(server.address, 4);
+    let rows = |command: &[&str]| {
+        let told: Value =
+            serde_json::from_str(&run_well(&server, &[command, &["--json"]].concat())).expect("one JSON object");
+        told["rows"].as_array().expect("a list of rows").clone()
+    };
+    // The kind of a world that ticks, and one of its worlds.
+    let awake = || rows(&["perf.worlds"]).into_iter().find(|row| row["last_tick_ns"].as_u64() > Some(0));
+    let world = wait_until(WITHIN, awake).expect("a world ticks");
+    let [id, kind] = ["world", "kind"].map(|key| world[key].as_str().expect("a name"));
+    let subsystems = rows(&["perf.subsystems"]);
+    assert!(subsystems.iter().any(|row| row["frame_ns_mean"].as_u64() > Some(0)), "{subsystems:?}");
+    let of_kind = rows(&["perf.subsystems", kind]);
+    assert!(of_kind.iter().any(|row| row["tick_ns_mean"].as_u64() > Some(0)), "{of_kind:?}");
+    let systems = wait_until(WITHIN, || Some(rows(&["perf.systems", id])).filter(|rows| !rows.is_empty()));
+    let systems = systems.expect("it ticks");
+    assert!(systems.iter().all(|row| row["scope"].is_string() && row["own_ns"].is_u64()), "{systems:?}");
+    let saved = rows(&["perf.capture", "slow", "since", "noon"]);
+    let path = saved[0]["path"].as_str().expect("a path");
+    assert!(path.starts_with(captures.to_str().expect("a plain path")), "{path}");
+    let size_bytes = std::fs::metadata(path).expect("it is there").len();
+    assert_eq!(saved[0]["bytes"], size_bytes);
+    assert_eq!(crowd.finish().disconnects, 0);
+    assert!(server.stop().status.success());
+}
+
+#[test]
 fn players_are_listed_with_their_worlds_and_where_they_stand() {
     let server = Server::start(&SMALL);
     let crowd = Crowd::start(server.address, 4);
