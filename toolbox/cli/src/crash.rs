@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
+use throng::text_table::{Cell, Column, TextTable};
 use throng_capture::story::printable_date;
 use throng_crash::deaths::{self, Deaths};
 
@@ -54,11 +55,23 @@ fn write_table(deaths: &Deaths, folder: &Path, out: &mut impl Write) -> io::Resu
     if deaths.groups.is_empty() && deaths.broken.is_empty() {
         return writeln!(out, "no deaths in {}", folder.display());
     }
-    writeln!(out, "{:>5}  {:<23}  {:<23}  signature", "count", "first", "last")?;
+    let mut table = TextTable::new([
+        Column::integer("count", "count"),
+        Column::text("first", "first"),
+        Column::text("last", "last"),
+        Column::text("signature", "signature"),
+        Column::text("builds", "builds"),
+        Column::text("newest", "newest"),
+    ]);
     for group in &deaths.groups {
         let [first, last] = [group.first_unix_s, group.last_unix_s].map(printable_date);
-        writeln!(out, "{:>5}  {first:<23}  {last:<23}  {}", group.count, group.signature)?;
-        writeln!(out, "{:>57}{}; the newest is {}", "", group.builds.join(", "), group.newest.display())?;
+        let (builds, newest) = (group.builds.join(", "), group.newest.display().to_string());
+        let texts = [&first, &last, &group.signature, &builds, &newest].map(|text| Cell::Text(text));
+        let [first, last, signature, builds, newest] = texts;
+        table.row(&[Cell::Integer(group.count as i64), first, last, signature, builds, newest]);
+    }
+    if table.row_count() > 0 {
+        out.write_all(table.text().as_bytes())?;
     }
     for (file, error) in &deaths.broken {
         writeln!(out, "cannot be read: {}: {error}", file.display())?;

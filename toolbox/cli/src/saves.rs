@@ -14,6 +14,7 @@ use throng::{
     pack::envelope::Envelope,
     saves::offline::{Contents, Inspection, Key, Kind, Opened, Place, SavedAt, inspect},
     settings::{AnySection, Settings},
+    text_table::{Cell, Column, TextTable},
 };
 use throng_capture::story::printable_text;
 use throng_game::{Game, Judged, SavedType};
@@ -200,11 +201,19 @@ fn to_text(name: &str, inspection: &Inspection, found: &Types, pages: Option<Str
     if let Some(error) = pages {
         line(format!("FAIL its pages: {error}"));
     }
-    line(format!("{:<10} {:>10} {:>14} {:>12}", "kind", "records", "bytes", "largest"));
+    let mut table = TextTable::new([
+        Column::text("kind", "kind"),
+        Column::integer("records", "records"),
+        Column::integer("bytes", "bytes"),
+        Column::integer("largest", "largest_bytes"),
+    ]);
     for kind in Kind::ALL {
         let of = inspection.kinds.get(&kind).copied().unwrap_or_default();
-        line(format!("{:<10} {:>10} {:>14} {:>12}", kind.name(), of.records, of.bytes, of.largest_bytes));
+        let [records, bytes, largest] =
+            [of.records, of.bytes, of.largest_bytes].map(|count| Cell::Integer(count.cast_signed()));
+        table.row(&[Cell::Text(kind.name()), records, bytes, largest]);
     }
+    line(table.text().trim_end().to_owned());
     for (of, records) in &found.count {
         line(format!("type {of}: {records} records"));
     }

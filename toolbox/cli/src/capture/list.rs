@@ -8,9 +8,10 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
+use throng::text_table::{Cell, Column, TextTable};
 use throng_capture::{
     format::Summary,
-    story::{printable_name, printable_text},
+    story::{printable_date, printable_name, printable_text},
 };
 
 use super::file;
@@ -133,11 +134,19 @@ fn write_table(entries: &[Entry], folder: &Path, out: &mut impl Write) -> io::Re
     if entries.is_empty() {
         return writeln!(out, "no captures in {}", folder.display());
     }
-    writeln!(out, "{:<23} {:<32} {:<24} {:<16} {:>9} {:>10}  file", "saved", "folder", "name", "world", "frame", "kB")?;
+    let mut table = TextTable::new([
+        Column::text("saved", "saved"),
+        Column::text("folder", "folder"),
+        Column::text("name", "name"),
+        Column::text("world", "world"),
+        Column::integer("frame", "frame"),
+        Column::float("kB", "kB", 1),
+        Column::text("file", "file"),
+    ]);
     for entry in entries {
-        let saved = throng_capture::story::printable_date(entry.saved_unix_s);
-        let folder = &entry.folder;
-        let kilobytes = entry.bytes as f64 / 1e3;
+        let saved = printable_date(entry.saved_unix_s);
+        let [saved, folder] = [Cell::Text(&saved), Cell::Text(&entry.folder)];
+        let kilobytes = Cell::Float(entry.bytes as f64 / 1e3);
         match &entry.content {
             Content::Capture { name, world, world_name, frame, .. } => {
                 let world = match (world, world_name) {
@@ -145,12 +154,16 @@ fn write_table(entries: &[Entry], folder: &Path, out: &mut impl Write) -> io::Re
                     (Some(world), None) => world.to_string(),
                     (None, _) => String::new(),
                 };
-                let file = entry.file.display();
-                writeln!(out, "{saved:<23} {folder:<32} {name:<24} {world:<16} {frame:>9} {kilobytes:>10.1}  {file}")?;
+                let file = entry.file.display().to_string();
+                let frame = Cell::Integer(frame.cast_signed());
+                table.row(&[saved, folder, Cell::Text(name), Cell::Text(&world), frame, kilobytes, Cell::Text(&file)]);
             }
             // The error begins with the file's name.
-            Content::Broken { error } => writeln!(out, "{saved:<23} {folder:<32} {:<62}  {error}", "cannot be read")?,
+            Content::Broken { error } => {
+                let name = Cell::Text("cannot be read");
+                table.row(&[saved, folder, name, Cell::Empty, Cell::Empty, kilobytes, Cell::Text(error)]);
+            }
         }
     }
-    Ok(())
+    out.write_all(table.text().as_bytes())
 }

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use throng_history::Machine;
+use throng_metrics::text_table::{Cell, Column, TextTable};
 use throng_platform::accounts::{FIGURES, Rates};
 use throng_platform::time::Nanos;
 
@@ -127,29 +128,22 @@ pub(super) fn findings(loads: &[LoadFigures]) -> Vec<String> {
 impl fmt::Display for HostReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.machine)?;
-        write!(f, "{:<46}", "")?;
-        for figures in &self.loads {
-            write!(f, " {:>14}", figures.load)?;
-        }
-        writeln!(f)?;
+        let loads = self.loads.iter().map(|figures| Column::float(figures.load, figures.load, 2));
+        let mut table =
+            TextTable::new([Column::text("account", "account")].into_iter().chain(loads).collect::<Vec<_>>());
         let mut row = |name: &str, value: &dyn Fn(&LoadFigures) -> Option<f64>| {
-            write!(f, "{name:<46}")?;
-            for figures in &self.loads {
-                match value(figures) {
-                    Some(value) => write!(f, " {value:>14.2}")?,
-                    None => write!(f, " {:>14}", "-")?,
-                }
-            }
-            writeln!(f)
+            let values = self.loads.iter().map(|figures| Cell::Float(value(figures).unwrap_or(f64::NAN)));
+            table.row(&[Cell::Text(name)].into_iter().chain(values).collect::<Vec<_>>());
         };
-        row("loop_cpu_cores", &|figures| Some(figures.loop_cpu_cores))?;
+        row("loop_cpu_cores", &|figures| Some(figures.loop_cpu_cores));
         for figure in &FIGURES {
-            row(figure.name, &|figures| figures.account(figure.name))?;
+            row(figure.name, &|figures| figures.account(figure.name));
         }
         let works: std::collections::BTreeSet<_> = self.loads.iter().flat_map(|figures| figures.work.keys()).collect();
         for name in works {
-            row(name, &|figures| figures.work.get(name).copied())?;
+            row(name, &|figures| figures.work.get(name).copied());
         }
+        f.write_str(table.text())?;
         for missing in &self.missing {
             writeln!(f, "not known: {missing}")?;
         }

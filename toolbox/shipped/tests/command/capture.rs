@@ -217,7 +217,7 @@ fn list_walks_the_triggers_and_tells_broken_files_without_failing() {
     let table = run_well(&["list", text(&folder)]).stdout;
     let rows: Vec<&str> = table.lines().skip(1).collect();
     assert_eq!(rows.len(), 3, "{table}");
-    assert!(rows[0].starts_with("1970-01-01 00:16:40 UTC manual "), "{table}");
+    assert!(rows[0].starts_with("1970-01-01 00:16:40 UTC  manual "), "{table}");
     for part in ["scope/game.inflict@hideout", " game.inflict ", "17 (hideout)", "812", "1-812-1.capture"] {
         assert!(rows[1].contains(part), "{part} is not in {}", rows[1]);
     }
