@@ -2,10 +2,10 @@
 //!
 //! [`FileDisk`] is a file. Three things about files are easily got wrong. A new file is there after a power loss only if
 //! its folder was synced too. One that was half made when the power went is no store, and must not be in the way of one:
-//! so it is made under another name. And after a failed fsync the kernel may hold pages that never reached the disk and calls
-//! them clean: whoever reads them back believes in a commit that is gone after the next power loss. So before a file is
-//! opened again after a failure, the kernel is told to forget what it holds of it, and every page's checksum is held
-//! against what then comes from the disk.
+//! so it is made under another name, and gets its own only where nobody has that. And after a failed fsync the kernel may
+//! hold pages that never reached the disk and calls them clean: whoever reads them back believes in a commit that is gone
+//! after the next power loss. So before a file is opened again after a failure, the kernel is told to forget what it holds
+//! of it, and every page's checksum is held against what then comes from the disk.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -14,7 +14,10 @@ use std::{
     sync::Arc,
 };
 
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+use nix::{
+    errno::Errno,
+    fcntl::{AT_FDCWD, PosixFadviseAdvice, RenameFlags, posix_fadvise, renameat2},
+};
 use redb::{
     Builder, Database, StorageBackend,
     backends::{FileBackend, InMemoryBackend},
@@ -149,8 +152,62 @@ fn create(path: &Path) -> Result<(), StoreError> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
     Builder::new().create_with_backend(FileBackend::new(file.try_clone()?)?)?.close()?;
     file.sync_all()?;
-    fs::rename(&unfinished, path)?;
+    rename_to_new(Path::new(&unfinished), path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
     Ok(())
+}
+
+/// Gives a file a name that nobody has. A store that came there meanwhile, by another process or by hand, is not replaced:
+/// then it is an error.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    let renamed = match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
+        // A file system, or a kernel, that cannot rename like that.
+        Err(Errno::EINVAL | Errno::ENOSYS) => check_and_rename(from, to),
+        renamed => Ok(renamed?),
+    };
+    renamed.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let text = format!("{} has been made meanwhile, and is not replaced: look who made it", to.display());
+            io::Error::new(io::ErrorKind::AlreadyExists, text)
+        }
+        _ => error,
+    })
+}
+
+/// The same in two steps, between which a file may come.
+fn check_and_rename(from: &Path, to: &Path) -> io::Result<()> {
+    // A link that leads nowhere is there, too.
+    match fs::symlink_metadata(to) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::rename(from, to),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: a store that is there already is left as it is, and the error names it.
+    #[test]
+    fn a_new_store_replaces_no_file() {
+        let folder = std::env::temp_dir().join(format!("throng-disk-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let [from, to] = ["saves.redb.new", "saves.redb"].map(|name| folder.join(name));
+        for rename in [rename_to_new, check_and_rename] {
+            fs::write(&from, "new").unwrap();
+            fs::write(&to, "old").unwrap();
+            let refused = rename(&from, &to).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!([&from, &to].map(|path| fs::read_to_string(path).unwrap()), ["new", "old"]);
+            fs::remove_file(&to).unwrap();
+            rename(&from, &to).unwrap();
+            assert_eq!((fs::read_to_string(&to).unwrap().as_str(), from.exists()), ("new", false));
+        }
+        fs::write(&from, "new").unwrap();
+        let error = StoreError::from(rename_to_new(&from, &to).unwrap_err());
+        assert!(error.to_string().contains("saves.redb has been made meanwhile"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
