@@ -87,6 +87,7 @@ impl Server {
     fn pick_due_worlds(&mut self, frame: u64) {
         let now = self.timeline.start_of(frame);
         let saved_ones_wait = self.saves.as_ref().is_some_and(|saves| saves.holds_worlds(now));
+        let saves_are_away = self.saves.as_ref().is_some_and(|saves| saves.is_away());
         for slot in self.worlds.iter_mut().filter(|slot| !saved_ones_wait || !slot.saves.is_on) {
             if slot.is_dormant && !slot.mailbox.is_empty() {
                 slot.wake(frame);
@@ -103,6 +104,7 @@ impl Server {
             self.counts.server.ticks_skipped += u64::from(skipped);
             world.world.thin_far_updates(slot.ladder.level() >= Level::FarUpdatesThin);
             world.world.set_time_factor(slot.obey_ladder(self.timeline.grid));
+            world.world.set_saves_away(saves_are_away);
             slot.expect_arrivals(self.mailboxes.take_arrivals_count(slot.id));
             let cost = if self.uses_cost_estimates { slot.cost.estimate() } else { Nanos::ZERO };
             self.due.push(Scheduled { task: world, deadline: slot.deadline(&self.timeline), cost });

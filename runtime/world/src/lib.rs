@@ -140,7 +140,7 @@ pub mod prelude {
         long_task::{LongTaskLoss, LongTaskLost, LongTaskNumber, LongTaskTerms},
         players::Players,
         said::{Inputs, Requests, Sender},
-        saving::{CellToSave, PlayerToSave, SaveAnswer, SaveAnswers, SaveRequest, WorldState},
+        saving::{CellToSave, PlayerToSave, SaveAnswer, SaveAnswers, SaveRequest, SaveStore, WorldState},
         seen_moment::SeenMoment,
         tick_resources::{
             Arrival, Arrivals, Departures, MayBeDormant, Outbox, RefusedTravel, ScanRange, TickInfo, TravelRefusal,

@@ -158,6 +158,17 @@ pub struct SaveAnswer {
 #[derive(Default)]
 pub struct SaveAnswers(pub Vec<SaveAnswer>);
 
+/// The store of the saves, as the host saw it before this tick: for games that tell their players. Worlds of kinds that save
+/// something have it. What players do while it is away is not lost with that: it is on disk when the store is back, unless the
+/// server ends before.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct SaveStore {
+    /// It takes nothing: it has failed, is full, or has not answered for 2 s. Play goes on, and nothing gets on disk.
+    pub is_away: bool,
+    /// It went away or came back with this tick.
+    pub has_turned: bool,
+}
+
 /// A world and its players between two ticks.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Cut {
@@ -232,6 +243,8 @@ pub(crate) struct Saving {
     pub wishes: SaveWishes,
     /// Until the tick in which the game reads them is over.
     pub answers_are_there: bool,
+    /// As the host said last, and what of it the game has not seen.
+    pub store: SaveStore,
     /// Of the newest cut, by which a replay is told from one that went another way.
     pub mark: Option<CutMark>,
     /// What ticks bring has been saved before.

@@ -265,6 +265,11 @@ impl TestWorld {
         self.world.set_rules(rules);
     }
 
+    /// The store of the saves goes away, or is back, as of the next tick: where the kind saves something.
+    pub fn set_saves_away(&mut self, is_away: bool) {
+        self.world.set_saves_away(is_away);
+    }
+
     /// What the game has counted in all ticks so far, and its gauges as they stand.
     pub fn counted(&self) -> Counted {
         let (counters, gauges) = self.counted.by_name();

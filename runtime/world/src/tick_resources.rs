@@ -17,7 +17,7 @@ use crate::{
     declared::Declared,
     ids::{ClientKey, WorldId},
     long_task::{LongTaskNumber, LongTaskTerms, WorldLongTask},
-    saving::{SaveAnswers, SaveRequest, SaveWishes, add_items},
+    saving::{SaveAnswers, SaveRequest, SaveStore, SaveWishes, add_items},
     transfer::{Transfer, WorldMessage},
 };
 
@@ -120,7 +120,18 @@ impl ScanRange {
     }
 }
 
-table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDormant, ScanRange, Outbox, SaveAnswers);
+table_resource!(
+    TickInfo,
+    WorldRng,
+    Arrivals,
+    Departures,
+    WorldMessages,
+    MayBeDormant,
+    ScanRange,
+    Outbox,
+    SaveAnswers,
+    SaveStore
+);
 
 /// One thing that a world wants done after its tick.
 pub(crate) enum Order {

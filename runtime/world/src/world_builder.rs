@@ -47,7 +47,7 @@ use crate::{
     inbox::Inbox,
     plugin_host::PluginHost,
     reactive::{self, Reactive},
-    saving::{PlayerToSave, SaveAnswers, SaveHooks, WorldState},
+    saving::{PlayerToSave, SaveAnswers, SaveHooks, SaveStore, WorldState},
     system_list::SystemList,
     system_order::{OrderError, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
@@ -283,6 +283,12 @@ impl WorldBuilder {
         self
     }
 
+    /// What worlds have that save something.
+    fn init_saving(&mut self) {
+        self.ecs.init_resource::<SaveAnswers>();
+        self.ecs.init_resource::<SaveStore>();
+    }
+
     /// Has players saved: `of` says what one of them is and has, as they would take it on a journey. It is what
     /// [`accept_transfers`](Self::accept_transfers) says, so who is loaded arrives with it. Of everybody in the world it is
     /// asked in each cut ([`crate::saving`]), also of one who has no entity: a dead player who had lost all they had,
@@ -292,14 +298,14 @@ impl WorldBuilder {
         &mut self,
         of: impl Fn(&mut World, PlayerToSave) -> Option<T> + Send + Sync + 'static,
     ) -> &mut Self {
-        self.ecs.init_resource::<SaveAnswers>();
+        self.init_saving();
         self.save_hooks.save_players(of);
         self.accept_transfers::<T>()
     }
 
     /// Says how the world's own state is saved and loaded.
     pub fn save_world(&mut self, state: impl WorldState) -> &mut Self {
-        self.ecs.init_resource::<SaveAnswers>();
+        self.init_saving();
         self.save_hooks.save_world(state);
         self
     }
@@ -312,7 +318,7 @@ impl WorldBuilder {
     /// [say so](Self::checkpoint_dropped): otherwise the world is not made, its record stays, and the error names both. A
     /// client's key means nobody in the next process: what outlives its player refers to them by their client id.
     pub fn save_world_by_checkpoint(&mut self) -> &mut Self {
-        self.ecs.init_resource::<SaveAnswers>();
+        self.init_saving();
         self.save_hooks.save_world_by_checkpoint();
         self
     }

@@ -11,7 +11,7 @@ use super::registry::{Loading, Registry};
 use crate::{
     events::Events,
     inbox::Inbox,
-    saving::SaveAnswers,
+    saving::{SaveAnswers, SaveStore},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, ScanRange, TickInfo, WorldMessages, WorldRng},
     tunable::TunedInWorld,
 };
@@ -62,6 +62,7 @@ pub(crate) const OF_EACH_WORLD: &[fn() -> &'static str] = &[
     type_name::<Inbox>,
     type_name::<Outbox>,
     type_name::<SaveAnswers>,
+    type_name::<SaveStore>,
     type_name::<Events>,
     type_name::<Arrivals>,
     type_name::<Departures>,

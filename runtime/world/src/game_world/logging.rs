@@ -9,7 +9,7 @@ use super::GameWorld;
 use crate::{
     inbox::Inbox,
     input_log::{InputLog, LogStart, TickUnderWay},
-    saving::SaveAnswers,
+    saving::{SaveAnswers, SaveStore},
     tick_resources::{Arrivals, Departures, ScanRange, WorldMessages},
     tunable::TunedInWorld,
 };
@@ -42,14 +42,17 @@ impl GameWorld {
         self.log.iter_mut().for_each(|log| log.forget());
     }
 
-    /// The log begins anew, with the world as it is now. What rules and tunables are in force is in no checkpoint, so it
-    /// stands in front of the first tick.
+    /// The log begins anew, with the world as it is now. What rules and tunables are in force, and
+    /// whether the store of the saves is away, is in no checkpoint, so it stands in front of the first tick.
     pub fn restart_log(&mut self, seed: u64) {
         let start = self.log_start(seed);
         let Some(log) = &mut self.log else { return };
         log.restart(start);
         if let Some(tuned) = self.ecs.get_resource::<TunedInWorld>() {
             log.tunables(&tuned.0);
+        }
+        if self.saving.store.is_away {
+            log.save_store(SaveStore { has_turned: false, ..self.saving.store });
         }
         if let Some(scan) = self.ecs.get_resource::<ScanRange>() {
             self.set_scan_range(scan.ruled_m);

@@ -41,7 +41,8 @@ impl GameWorld {
         mail.clear();
         let Filled { arrivals, departures, messages, inbox } = self.filled;
         let said = inbox && !self.ecs.resource::<Inbox>().is_empty();
-        said || arrivals || departures || messages || items_count > datagrams_count
+        let has_turned = self.saving.store.has_turned;
+        said || arrivals || departures || messages || has_turned || items_count > datagrams_count
     }
 
     fn take_item(&mut self, item: MailItem) {

@@ -176,6 +176,7 @@ impl GameWorld {
             // Nothing that a world computes follows from it, and the host says how fast it runs now.
             Entry::TimeFactor(_) => {}
             Entry::SaveAnswers(answers) => self.note_save_answers(&answers.iter().collect::<Vec<_>>()),
+            Entry::SaveStore(store) => self.note_save_store(store),
             Entry::Rules(bytes) => self.set_scan_range(read_scan_range(bytes)?),
             Entry::Tunables(values) => {
                 let values = TunedValues::from_values(values.iter());

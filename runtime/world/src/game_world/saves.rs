@@ -20,7 +20,7 @@ use crate::{
     report::Leaving,
     saving::{
         CellToSave, Cut, CutMark, LEAVERS_WAIT, LeftOut, Packed, PlayerToSave, SaveAnswer, SaveAnswers, SaveReport,
-        SaveWishes, SavesLeft, TickSaves, WorldHook, add_items,
+        SaveStore, SaveWishes, SavesLeft, TickSaves, WorldHook, add_items,
     },
     tick_resources::Outbox,
     transfer::Transfer,
@@ -84,6 +84,24 @@ impl GameWorld {
         self.saving.answers_are_there = true;
     }
 
+    /// The host says before a tick whether the store of the saves is away. That it has turned is a reason to tick.
+    pub fn set_saves_away(&mut self, is_away: bool) {
+        if self.saving.store.is_away != is_away {
+            self.note_save_store(SaveStore { is_away, has_turned: true });
+        }
+    }
+
+    /// The game sees it so in the next run of its systems.
+    pub(super) fn note_save_store(&mut self, store: SaveStore) {
+        self.saving.store = store;
+        // Only kinds that save something have it.
+        let Some(mut there) = self.ecs.get_resource_mut::<SaveStore>() else { return };
+        *there = store;
+        if let Some(log) = &mut self.log {
+            log.save_store(store);
+        }
+    }
+
     /// The cells of an earlier tick's cut are on disk.
     pub(crate) fn note_cells_saved(&mut self, tick: u32) {
         if let Some(WorldHook::State(state)) = &self.saving.hooks.world {
@@ -123,6 +141,11 @@ impl GameWorld {
     pub(crate) fn finish_saves(&mut self) {
         if std::mem::take(&mut self.saving.answers_are_there) {
             self.ecs.resource_mut::<SaveAnswers>().0.clear();
+        }
+        if std::mem::take(&mut self.saving.store.has_turned)
+            && let Some(mut store) = self.ecs.get_resource_mut::<SaveStore>()
+        {
+            store.has_turned = false;
         }
         if !self.saving.wishes.is_empty() {
             self.take_wishes();

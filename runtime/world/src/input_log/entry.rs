@@ -12,7 +12,7 @@ use super::LogFault;
 use crate::{
     ids::{ClientKey, WorldId},
     inbox::{InboxMessage, MessageKind},
-    saving::{SaveAnswer, SaveRequest},
+    saving::{SaveAnswer, SaveRequest, SaveStore},
     seen_moment::SeenMoment,
     tick_resources::{Arrival, RefusedTravel, TravelRefusal},
     transfer::{TRANSFER_BYTES_MAX, WorldMessage},
@@ -28,6 +28,7 @@ const RULES: u8 = 6;
 const TIME_FACTOR: u8 = 7;
 const TUNABLES: u8 = 8;
 const SAVE_ANSWERS: u8 = 9;
+const SAVE_STORE: u8 = 10;
 
 /// One thing that entered a world.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +41,7 @@ pub enum Entry<'a> {
     TimeFactor(TimeFactor),
     Tunables(LoggedTunables<'a>),
     SaveAnswers(LoggedSaveAnswers<'a>),
+    SaveStore(SaveStore),
 }
 
 /// What became of the game's requests to be saved.
@@ -171,6 +173,10 @@ pub(super) fn write_save_answers(answers: &[SaveAnswer], out: &mut Vec<u8>) {
     }
 }
 
+pub(super) fn write_save_store(store: SaveStore, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[SAVE_STORE, store.is_away.into(), store.has_turned.into()]);
+}
+
 fn write_world(world: WorldId, out: &mut Vec<u8>) {
     out.extend_from_slice(&(world.index() as u32).to_le_bytes());
     out.extend_from_slice(&world.generation().to_le_bytes());
@@ -209,6 +215,7 @@ pub(super) fn read<'a>(from: &mut Reader<'a>) -> Result<Entry<'a>, LogFault> {
                 && bytes.chunks_exact(SAVE_ANSWER_BYTES).all(|it| it[4] < 2);
             Entry::SaveAnswers(LoggedSaveAnswers(is_sound.then_some(bytes).ok_or(Fault::OutOfRange)?))
         }
+        SAVE_STORE => Entry::SaveStore(SaveStore { is_away: from.flag()?, has_turned: from.flag()? }),
         got => return Err(LogFault::UnknownEntry { got }),
     })
 }

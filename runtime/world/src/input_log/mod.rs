@@ -32,7 +32,11 @@ pub use reader::{Entries, InputLogReader, LogFault, LoggedTick};
 pub use under_way::TickUnderWay;
 
 use crate::{
-    ids::ClientKey, inbox::InboxMessage, saving::SaveAnswer, tick_resources::Arrival, transfer::WorldMessage,
+    ids::ClientKey,
+    inbox::InboxMessage,
+    saving::{SaveAnswer, SaveStore},
+    tick_resources::Arrival,
+    transfer::WorldMessage,
     tunable::TunedValues,
 };
 
@@ -146,6 +150,11 @@ impl InputLog {
     /// The game hears what became of its requests to be saved.
     pub fn save_answers(&mut self, answers: &[SaveAnswer]) {
         entry::write_save_answers(answers, &mut self.bytes);
+    }
+
+    /// The game sees the store of the saves so.
+    pub fn save_store(&mut self, store: SaveStore) {
+        entry::write_save_store(store, &mut self.bytes);
     }
 
     /// Shows each tick there from now on, as soon as it has all that enters it; `None`: nowhere.

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     ids::WorldId,
     inbox::MessageKind,
-    saving::{SaveAnswer, SaveRequest},
+    saving::{SaveAnswer, SaveRequest, SaveStore},
     seen_moment::SeenMoment,
     tick_resources::{RefusedTravel, TravelRefusal},
     transfer::{TRANSFER_BYTES_MAX, Transfer},
@@ -235,6 +235,20 @@ fn answers_to_requests_to_be_saved_are_read_as_they_were_written() {
     let entries: Vec<_> = InputLogReader::new(&bytes).unwrap().next().unwrap().unwrap().entries().collect();
     let [Ok(Entry::SaveAnswers(read))] = entries[..] else { panic!("{entries:?}") };
     assert_eq!(read.iter().collect::<Vec<_>>(), answers);
+}
+
+#[test]
+fn the_store_of_the_saves_is_read_as_it_was_written() {
+    let stores =
+        [(true, true), (true, false), (false, true)].map(|(is_away, has_turned)| SaveStore { is_away, has_turned });
+    let mut log = InputLog::new(START);
+    stores.iter().for_each(|store| log.save_store(*store));
+    log.end_tick();
+    let bytes = written(&mut log);
+    let entries = InputLogReader::new(&bytes).unwrap().next().unwrap().unwrap().entries();
+    let read: Vec<_> =
+        entries.map(|entry| matches!(entry, Ok(Entry::SaveStore(store)) if stores.contains(&store))).collect();
+    assert_eq!(read, [true; 3]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use rand::Rng;
 use throng_pack::Pack;
 use throng_replication::{Replicate, ecs::Replicated};
 
-use crate::{prelude::*, testing::TestWorld};
+use crate::{checkpoint::PlayerEntities, input_log::InputLog, prelude::*, testing::TestWorld};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq, Replicate, Pack)]
 #[pack(name = "garden.tree")]
@@ -174,4 +174,82 @@ fn a_loaded_world_says_nothing_again_of_what_it_was_built_with() {
     after.game_world_mut().keep_saves(true, true);
     after.game_world_mut().want_cut();
     assert_eq!(after.tick().saves.cut.take().expect("a cut").items, []);
+}
+
+/// What a world has seen of the store in each tick.
+#[derive(Resource, Default)]
+struct Seen(Vec<(bool, bool)>);
+
+/// A kind that saves players, and rests when nothing comes.
+struct Pond;
+
+impl WorldKind for Pond {
+    fn name(&self) -> &str {
+        "pond"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Reactive
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.init_resource::<Seen>().save_players(|_, _| None::<Ripple>);
+        world.transient::<Seen>();
+        let see = |store: Res<SaveStore>, mut seen: ResMut<Seen>| seen.0.push((store.is_away, store.has_turned));
+        world.add_systems(Update, see);
+    }
+}
+
+#[derive(Pack)]
+#[pack(name = "pond.ripple")]
+struct Ripple;
+
+fn pond() -> TestWorld {
+    TestWorld::new(Pond, &Pond.protocol().schema(), 5)
+}
+
+/// Promise: a game sees that the store went away or came back in the tick in which it did, a resting world at once, and
+/// sees the same when its log is run again.
+#[test]
+fn a_store_that_turns_is_seen_once_and_in_a_replay_as_well() {
+    let mut world = pond();
+    let step = |world: &mut TestWorld, is_away| {
+        world.set_saves_away(is_away);
+        world.tick();
+    };
+    [false, false, true, true].map(|is_away| step(&mut world, is_away));
+    // It has not ticked but when it had a reason to.
+    assert_eq!(world.ecs().resource::<Seen>().0, [(false, false), (true, true)]);
+    let mut checkpoint = Vec::new();
+    world.game_world_mut().checkpoint(PlayerEntities::Stay, &mut checkpoint).unwrap();
+    world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
+    [true, false, true].map(|is_away| step(&mut world, is_away));
+    assert_eq!(world.ecs().resource::<Seen>().0[2..], [(false, true), (true, true)]);
+
+    let log = world.game_world_mut().take_log().unwrap();
+    let mut again = pond();
+    again.game_world_mut().load_checkpoint(&checkpoint, PlayerEntities::Stay).unwrap();
+    again.game_world_mut().replay(log.whole_ticks()).unwrap();
+    assert_eq!(again.ecs().resource::<Seen>().0, [(false, true), (true, true)]);
+}
+
+#[test]
+fn a_log_that_begins_while_the_store_is_away_says_so() {
+    let mut world = pond();
+    world.set_saves_away(true);
+    world.tick();
+    let mut checkpoint = Vec::new();
+    world.game_world_mut().checkpoint(PlayerEntities::Stay, &mut checkpoint).unwrap();
+    world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
+    world.arrive(ClientKey(1));
+    world.tick();
+    let log = world.game_world_mut().take_log().unwrap();
+    let mut again = pond();
+    again.game_world_mut().load_checkpoint(&checkpoint, PlayerEntities::Stay).unwrap();
+    again.game_world_mut().replay(log.whole_ticks()).unwrap();
+    assert_eq!(again.ecs().resource::<Seen>().0, [(true, false)], "away, and not just now");
 }
