@@ -16,6 +16,7 @@ use crate::{
     parties::Parties,
     protocol::Realm,
     roster::{Player, PlayerRow, Roster},
+    talk::{SAVES_AWAY, notice},
     traits::LEVEL_MAX,
 };
 
@@ -70,6 +71,10 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let mut outbox = world.resource_mut::<Outbox>();
     outbox.set_player(arrival.client, entity);
     outbox.send(arrival.client, &Realm { seed }).expect("it has no limits");
+    // With one that has turned just now everybody is told.
+    if let SaveStore { is_away: true, has_turned: false } = *world.resource::<SaveStore>() {
+        world.resource_mut::<Events>().send(&notice(SAVES_AWAY), Audience::Client(arrival.client), "chat.server");
+    }
     let Some(purse) = kept.and_then(|_| world.resource::<Roster>().purse(row)) else { return };
     world.resource_mut::<Events>().send(&purse.1, Audience::Client(purse.0), "trade.purse");
 }

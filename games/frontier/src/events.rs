@@ -2,7 +2,7 @@
 //!
 //! | event             | range (m) | reliable | says                                              |
 //! |-------------------|-----------|----------|---------------------------------------------------|
-//! | `chat.say`        | 15        | yes      | who says what                                     |
+//! | `chat.say`        | 15        | yes      | who says what; the server, to everybody           |
 //! | `combat.damage`   | 50        | no       | whom, by whom, how much, by what                  |
 //! | `combat.critical` | 80        | no       | the same, for blows worth telling from afar       |
 //! | `spell.cast`      | 200       | no       | somebody begins a spell                           |
@@ -16,9 +16,9 @@
 //! | `purse`           | one client| yes      | what it carries and what lies in the bank         |
 //! | `land.changed`    | one client| yes      | a cell near it is not as it was                   |
 //!
-//! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is
-//! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out, so that
-//! no event gives away who is visibility-filtered.
+//! Ranges are defaults of the rules file. All but `teleport` and what the server says go to those to whom the entity that
+//! they happen to is relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is
+//! left out, so that no event gives away who is visibility-filtered.
 
 use throng_replication::{NetId, Protocol, Replicate, ReplicatedEvent, Text};
 
@@ -72,6 +72,7 @@ pub enum Burst {
 #[derive(Replicate, Debug, Clone, Copy, PartialEq)]
 #[replicate(name = "chat.say")]
 pub struct Say {
+    /// `None`: the server.
     pub speaker: Option<NetId>,
     /// The speaker's name; empty for NPCs.
     pub name: Text<NAME_BYTES_MAX>,

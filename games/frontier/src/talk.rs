@@ -32,6 +32,28 @@ const TARGET_M: f32 = 80.0;
 /// Farther than this nobody can be joined. (m)
 const JOIN_M: f32 = 30.0;
 
+/// Who says it when the store of the saves has gone away, and when it is back.
+pub const SERVER: &str = "Server";
+pub const SAVES_AWAY: &str = "saves are held up: what you do now gets on disk later; play goes on";
+pub const SAVES_BACK: &str = "all is being saved again";
+
+/// Whether there is anything for [`tell_of_saves`] to do.
+pub fn saves_have_turned(store: Res<SaveStore>) -> bool {
+    store.has_turned
+}
+
+/// Tells everybody who is here. Whoever comes while the store is away is told then (`arrivals`).
+pub fn tell_of_saves(store: Res<SaveStore>, mut events: ResMut<Events>) {
+    let words = if store.is_away { SAVES_AWAY } else { SAVES_BACK };
+    events.send(&notice(words), Audience::Everyone, "chat.server");
+}
+
+/// What nobody says who is there.
+pub fn notice(words: &str) -> Say {
+    let (name, words) = (Text::new(SERVER), Text::new(words));
+    Say { speaker: None, name: name.expect("it is short"), words: words.expect("a line at most") }
+}
+
 /// Acts on what was asked for.
 pub fn grant(mut zone: Zone, wishes: Requests<Wish>, rows: Query<&PlayerRow>, mut parties: ResMut<Parties>) {
     for (sender, &wish) in wishes.read() {

@@ -176,6 +176,8 @@ impl WorldPlugin for Saves {
         world.save_players(|ecs, player| characters::kept(ecs, player.entity?)).save_world(LandState);
         let ask = saves::ask_for_sectors.run_if(saves::somebody_came_near);
         world.add_systems(Update, ask.in_set(Step::Live).after(works::follow));
+        let tell = talk::tell_of_saves.run_if(talk::saves_have_turned);
+        world.add_systems(Update, tell.in_set(Step::Enter).after(arrivals::enter));
     }
 }
 

@@ -5,15 +5,23 @@
 
 mod simulated;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use frontier::{
     FrontierBot, FrontierSettings,
     actors::Actors,
     characters::{Character, GOODS},
+    events::Say,
     land::{Cell, Ground, Map, store::packed},
     roster::Roster,
     server::SAVE_ID,
+    talk,
 };
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -21,7 +29,7 @@ use throng::{
     Server,
     pack::envelope,
     persistence::{
-        Commit, Embedded, Key, Store, Ticket,
+        Commit, Embedded, Key, Outcome, Reads, Store, StoreError, Ticket,
         commit::{Order, Request},
         conservation,
         disk::MemoryDisk,
@@ -153,6 +161,78 @@ fn characters_and_houses_are_there_again_after_a_restart() {
     drop(simulation);
     let after = Saved::on(&disk).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(after.cells, before.cells);
+}
+
+/// A store that takes nothing while its disk is full.
+struct FullAtTimes {
+    store: Box<dyn Store>,
+    is_full: Arc<AtomicBool>,
+}
+
+impl FullAtTimes {
+    fn check_room(&self) -> Result<(), StoreError> {
+        if self.is_full.load(Ordering::SeqCst) { Err(StoreError::DiskFull) } else { Ok(()) }
+    }
+}
+
+impl Store for FullAtTimes {
+    fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
+        self.check_room()?;
+        self.store.apply(orders, refused)
+    }
+
+    fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
+        // Nothing of the last batch has come to the store.
+        self.check_room().map(|()| None)
+    }
+
+    fn reader(&self) -> Arc<dyn Reads> {
+        self.store.reader()
+    }
+}
+
+/// A bot that keeps what the server says.
+struct Listens {
+    bot: Box<FrontierBot>,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Behaviour for Listens {
+    fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        let of_server = client.events_of::<Say>().filter(|said| said.speaker.is_none() && &*said.name == talk::SERVER);
+        self.heard.lock().unwrap().extend(of_server.map(|said| said.words.to_string()));
+        self.bot.think(now, client, rng);
+    }
+}
+
+/// The promise (R32): with a full disk nobody is disconnected, play goes on, and players are told, once when saves are held
+/// up and once when they are on disk again.
+#[test]
+fn players_are_told_that_the_disk_is_full_and_that_it_is_not() {
+    let is_full = Arc::<AtomicBool>::default();
+    let mut settings = simulated::settings(5);
+    settings.server.saves.period_s = 2;
+    let build = |server: &mut Server| {
+        let store = store_on(&MemoryDisk::default());
+        server.save_in(Box::new(FullAtTimes { store, is_full: is_full.clone() }))?;
+        frontier::build(server, &FrontierSettings { npcs: 60, seed: 7, one_hearth: true, ..Default::default() })
+    };
+    let mut simulation = Simulation::new(&settings, build).expect("the game can be set up").0;
+    let heard: Vec<Arc<Mutex<Vec<String>>>> = (0..4).map(|_| Arc::default()).collect();
+    for heard in &heard {
+        simulation.join(Box::new(Listens { bot: bot(), heard: heard.clone() }));
+    }
+    simulation.run_for(8.0);
+    let all_heard = |expect: &[&str]| heard.iter().all(|heard| heard.lock().unwrap()[..] == *expect);
+    assert!(all_heard(&[]), "{heard:?}");
+    is_full.store(true, Ordering::SeqCst);
+    assert!(simulation.run_until(20.0, |_| all_heard(&[talk::SAVES_AWAY])), "{heard:?}");
+    simulation.run_for(5.0);
+    assert!(all_heard(&[talk::SAVES_AWAY]), "once: {heard:?}");
+    is_full.store(false, Ordering::SeqCst);
+    assert!(simulation.run_until(20.0, |_| all_heard(&[talk::SAVES_AWAY, talk::SAVES_BACK])), "{heard:?}");
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.state_errors), (4, 0), "{totals:#?}");
 }
 
 /// What a land costs that somebody plays on.

@@ -31,8 +31,8 @@ use crate::{
     passport::{Passport, PlayerClient, PlayerName},
     players::tell_pockets,
     portals::PortalWatch,
-    protocol::Said,
     scene::Scene,
+    social::{SAVES_AWAY, say_to},
     stash::Stash,
     travel::{Facing, HideoutMade, OwnerLeft, PLAYER_WEAPON, Passage, Traveller},
     weapons::{CarriedWeapon, Weapon},
@@ -171,8 +171,11 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let mut outbox = world.resource_mut::<Outbox>();
     if passage.is_some_and(|passage| passage.left == here) {
         throng::count!("turned_back");
-        let said = Said::new(TURNED_BACK.0, TURNED_BACK.1).expect("both are fit to be said");
-        outbox.send(arrival.client, &said).expect("it has no other limits");
+        say_to(&mut outbox, arrival.client, TURNED_BACK.0, TURNED_BACK.1);
+    }
+    // With one that has turned just now everybody is told.
+    if let SaveStore { is_away: true, has_turned: false } = *world.resource::<SaveStore>() {
+        say_to(&mut world.resource_mut::<Outbox>(), arrival.client, SAVES_AWAY.0, SAVES_AWAY.1);
     }
 }
 

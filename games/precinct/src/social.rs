@@ -1,4 +1,4 @@
-//! Social: what players say to each other.
+//! Social: what players say to each other, and what the server says to them.
 //!
 //! A line goes to everybody within earshot, [`LISTENERS_MAX`] of them at most, as a message with the speaker's name. How
 //! much one player may say is its [`SpeechAllowance`]; names count as lines, so that changing them is no way around it.
@@ -17,6 +17,27 @@ use crate::{
 pub const EARSHOT_M: f32 = 60.0;
 /// Listeners that one line is sent to.
 pub const LISTENERS_MAX: usize = 64;
+
+/// Who says what when the store of the saves has gone away, and when it is back.
+pub const SAVES_AWAY: (&str, &str) = ("Server", "saves are held up: what you do now gets on disk later; play goes on");
+pub const SAVES_BACK: (&str, &str) = ("Server", "all is being saved again");
+
+/// Whether there is anything for [`tell_of_saves`] to do.
+pub fn saves_have_turned(store: Res<SaveStore>) -> bool {
+    store.has_turned
+}
+
+/// Tells everybody who is here. Whoever comes while the store is away is told then (`arrivals`).
+pub fn tell_of_saves(store: Res<SaveStore>, players: Query<&PlayerClient>, mut outbox: ResMut<Outbox>) {
+    let (speaker, words) = if store.is_away { SAVES_AWAY } else { SAVES_BACK };
+    players.iter().for_each(|client| say_to(&mut outbox, client.0, speaker, words));
+}
+
+/// Says something to one client that no player says.
+pub fn say_to(outbox: &mut Outbox, client: ClientKey, speaker: &str, words: &str) {
+    let said = Said::new(speaker, words).expect("both are fit to be said");
+    outbox.send(client, &said).expect("it has no other limits");
+}
 
 /// Whether there is anything for [`speak`] to do; in most ticks of most worlds there is not.
 pub fn something_was_said(lines: Requests<Say>, names: Requests<CallMe>) -> bool {

@@ -136,7 +136,7 @@ impl WorldPlugin for Npcs {
     }
 }
 
-/// Players talk.
+/// Players talk, and are told how their saves are.
 pub struct Social;
 
 impl WorldPlugin for Social {
@@ -144,6 +144,8 @@ impl WorldPlugin for Social {
         // Whoever leaves in this tick has still said what it said.
         let speak = social::speak.run_if(social::something_was_said);
         world.add_systems(Update, speak.in_set(Step::Leave).before(arrivals::leave));
+        let tell = social::tell_of_saves.run_if(social::saves_have_turned);
+        world.add_systems(Update, tell.in_set(Step::Leave).before(arrivals::leave));
     }
 }
 

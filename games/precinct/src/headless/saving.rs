@@ -8,8 +8,9 @@ use crate::{
     gear::{Bag, piece},
     ground::{LIES_MS, Lies},
     portals::Destination::{DarkZone, Hub},
-    protocol::Handle,
+    protocol::{Handle, Said},
     saves::{SavedParts, saved_player},
+    social::{SAVES_AWAY, SAVES_BACK},
     stash::Stash,
 };
 
@@ -145,4 +146,31 @@ fn bytes_that_are_no_saved_world_are_refused() {
     for length in 0..good.len() {
         assert!(SavedParts.load(Headless::new(Hub, 0, 9).ecs_mut(), &good[..length]).is_err());
     }
+}
+
+/// Promise: players are told once when saves are held up and once when they are not any more, and so is who comes meanwhile.
+#[test]
+fn players_are_told_how_their_saves_are() {
+    let mut hub = Headless::new(Hub, 0, 1);
+    let said = |hub: &Headless, client| {
+        let told = hub.world.told::<Said>(ClientKey(client));
+        told.iter().map(|said| format!("{}: {}", &*said.speaker, &*said.words)).collect::<Vec<_>>()
+    };
+    let line = |(speaker, words)| [format!("{speaker}: {words}")];
+    hub.arrive(1);
+    hub.tick();
+    assert!(said(&hub, 1).is_empty(), "all is well");
+    hub.world.set_saves_away(true);
+    // In the very tick.
+    hub.arrive(2);
+    assert_eq!((said(&hub, 1), said(&hub, 2)), (line(SAVES_AWAY).into(), line(SAVES_AWAY).into()));
+    hub.arrive_with(3, with_gear(None, &[]));
+    assert_eq!((said(&hub, 1), said(&hub, 3)), (vec![], line(SAVES_AWAY).into()));
+    hub.world.set_saves_away(false);
+    hub.tick();
+    for client in 1..=3 {
+        assert_eq!(said(&hub, client), line(SAVES_BACK));
+    }
+    hub.arrive(4);
+    assert!((1..=4).all(|client| said(&hub, client).is_empty()));
 }
