@@ -47,6 +47,8 @@ pub fn game() -> Game {
         if let Some(RoundsToWin(rounds)) = arguments.options.value(ROUNDS.name()) {
             settings.rounds_to_win = rounds;
         }
+        let players = arguments.players as usize;
+        arguments.faults.iter().for_each(|&fault| settings.inject(fault, players));
         build(server, &settings)?;
         Ok(())
     })
@@ -55,6 +57,7 @@ pub fn game() -> Game {
     .version(env!("CARGO_PKG_VERSION"))
     .players(200, 4_000)
     .option(ROUNDS)
+    .faults(|_| true)
     .scenarios(&SCENARIOS)
     .bots(bots)
     .bots_at(TICK_HZ.into())

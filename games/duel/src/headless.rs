@@ -65,8 +65,8 @@ struct Headless {
 impl Headless {
     /// A match with players in these seats, who have just come.
     fn new(rules: MatchRules, seats: &[u8], seed: u64) -> Self {
-        let (mut plan, kind) = (Vec::new(), Match { map: Map::load(), rules });
-        envelope::write(&MatchPlan { lobby: LOBBY_WORLD }, &mut plan).expect("it has no limits");
+        let (mut plan, kind) = (Vec::new(), Match { map: Map::load(), rules, faults: Vec::new() });
+        envelope::write(&MatchPlan { lobby: LOBBY_WORLD, ordinal: 0 }, &mut plan).expect("it has no limits");
         let mut world = TestWorld::with_id(kind, &schema(), WorldId::new(1, 0), seed, Some(&plan));
         for &seat in seats {
             let carries = Traveller { passport: Passport::default(), seat };

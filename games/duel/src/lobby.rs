@@ -64,6 +64,8 @@ pub struct Line {
     waiting: VecDeque<Waiter>,
     /// Worlds that were asked for, in the order of the questions.
     asked: VecDeque<Asked>,
+    /// So many have been asked for in all.
+    asked_count: u32,
     /// None is asked for before this tick, since one could not be made.
     asks_from_tick: u32,
 }
@@ -94,6 +96,7 @@ struct Asked {
 struct SavedLine {
     waiting: List<Waiter, { 1 << 16 }>,
     asked: List<Asked, ASKED_MAX>,
+    asked_count: u32,
     asks_from_tick: u32,
 }
 
@@ -122,6 +125,7 @@ impl WorldKind for Lobby {
             fill_ticks: (self.fill_s * f32::from(LOBBY_HZ)) as u32,
             waiting: VecDeque::new(),
             asked: VecDeque::new(),
+            asked_count: 0,
             asks_from_tick: 0,
         });
         world.checkpoint_part(Line::save, Line::load);
@@ -142,13 +146,14 @@ impl Line {
         SavedLine {
             waiting: waiting.try_into().unwrap_or_else(|_| unreachable!("a server takes fewer players")),
             asked: asked.try_into().unwrap_or_else(|_| unreachable!("no more are asked for")),
+            asked_count: self.asked_count,
             asks_from_tick: self.asks_from_tick,
         }
     }
 
     fn load(&mut self, saved: SavedLine) {
         (self.waiting, self.asks_from_tick) = (saved.waiting.into_vec().into(), saved.asks_from_tick);
-        self.asked = saved.asked.into_vec().into();
+        (self.asked, self.asked_count) = (saved.asked.into_vec().into(), saved.asked_count);
     }
 
     /// Players for whom a match has been asked for already.
@@ -220,9 +225,11 @@ fn ask_for_matches(tick: Res<TickInfo>, mut rng: ResMut<WorldRng>, mut line: Res
         && let Some(players) = line.next_match(tick.tick)
     {
         let seed = rng.0.random();
-        let plan = NewWorld::new(line.matches, seed).with(&MatchPlan { lobby: tick.world });
+        let plan = MatchPlan { lobby: tick.world, ordinal: line.asked_count };
+        let plan = NewWorld::new(line.matches, seed).with(&plan);
         line.control.create_world_for(tick.world, seed, plan.expect("a plan has no limits"));
         line.asked.push_back(Asked { seed, players: players as u16 });
+        line.asked_count = line.asked_count.wrapping_add(1);
     }
 }
 

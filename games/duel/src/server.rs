@@ -25,7 +25,8 @@ pub fn build_with<K: WorldKind>(
     make: impl FnOnce(Match) -> K,
 ) -> Result<DuelWorlds, ServerError> {
     server.set_game("duel");
-    let matches = server.add_kind(make(Match { map: Map::load(), rules: settings.rules() }))?;
+    let faults = settings.faults.clone();
+    let matches = server.add_kind(make(Match { map: Map::load(), rules: settings.rules(), faults }))?;
     let lobby = server.add_kind(Lobby {
         control: server.control(),
         matches,
@@ -39,6 +40,8 @@ pub fn build_with<K: WorldKind>(
     let rules = ReplicationRules { tiers: Vec::new(), ..server.replication_rules().clone() };
     server.set_replication_rules(rules);
     budgets::suggest(server);
+    let match_faults = settings.faults.iter().map(|faulty| faulty.fault);
+    throng_faults::start(server, match_faults, &settings.background_faults)?;
     server.set_directory(OneWorld::new(server.control(), plan, lobby));
     Ok(DuelWorlds { lobby })
 }

@@ -2,12 +2,14 @@
 
 use serde::Deserialize;
 use throng::settings::{Checks, Section};
+use throng_faults::{BackgroundFault, FaultSwitch};
 use throng_replication::table_resource;
 
 use crate::{
     protocol::{TICK_HZ, Terms},
     teams::{SEATS, TEAM_SIZE},
     weapons::ticks_of,
+    worlds::FaultyMatch,
 };
 
 /// Rounds to win, at most: so many of both teams fit into the clock.
@@ -45,6 +47,12 @@ pub struct DuelSettings {
     /// Where the worlds' chance begins. Default: none, and the server draws one, which nobody knows. With one, who knows it
     /// can foretell where shots stray: for tests and comparisons.
     pub seed: Option<u64>,
+    /// Matches with a fault, for tests; not a setting of the file.
+    #[serde(skip)]
+    pub faults: Vec<FaultyMatch>,
+    /// What goes wrong beside the worlds, for tests; not a setting of the file.
+    #[serde(skip)]
+    pub background_faults: Vec<BackgroundFault>,
 }
 
 impl Default for DuelSettings {
@@ -62,6 +70,8 @@ impl Default for DuelSettings {
             over_s: 5.0,
             fill_s: 10.0,
             seed: None,
+            faults: Vec::new(),
+            background_faults: Vec::new(),
         }
     }
 }
@@ -88,6 +98,16 @@ impl Section for DuelSettings {
 }
 
 impl DuelSettings {
+    /// Gives the next match of those that so many players fill this fault, and starts with the server what it does beside the
+    /// worlds. When each of these has one, the first gets another.
+    pub fn inject(&mut self, fault: FaultSwitch, players: usize) {
+        let matches = (players / self.match_size()).max(1);
+        let ordinal = (self.faults.len() % matches) as u32;
+        let fault_of_match = fault.in_world().map(|fault| fault.at_rate(TICK_HZ));
+        self.faults.extend(fault_of_match.map(|fault| FaultyMatch { ordinal, fault }));
+        self.background_faults.extend(fault.in_background());
+    }
+
     /// The rules of a match by these settings.
     pub fn rules(&self) -> MatchRules {
         let ticks = |seconds: f32| ticks_of((seconds * 1_000.0) as u32, TICK_HZ);
@@ -137,5 +157,23 @@ impl MatchRules {
     /// Rounds of the first half.
     pub fn half(&self) -> u8 {
         self.rounds_to_win - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_go_to_one_match_after_the_other() {
+        let mut settings = DuelSettings::default();
+        for fault in [FaultSwitch::SlowWorld, FaultSwitch::StolenCores, FaultSwitch::Leak, FaultSwitch::BigAlloc] {
+            settings.inject(fault, 25);
+        }
+        let ordinals: Vec<u32> = settings.faults.iter().map(|faulty| faulty.ordinal).collect();
+        assert_eq!((ordinals, settings.background_faults.len()), (vec![0, 1, 0], 1), "two matches for 25 players");
+        let mut alone = DuelSettings::default();
+        alone.inject(FaultSwitch::SlowWorld, 0);
+        assert_eq!(alone.faults[0].ordinal, 0);
     }
 }

@@ -33,6 +33,8 @@ pub struct Traveller {
 pub struct MatchPlan {
     /// Where its players come from and go to.
     pub lobby: WorldId,
+    /// Its number among the matches that the lobby has asked for, from 0.
+    pub ordinal: u32,
 }
 
 /// Told to the lobby by a match that everybody has left: it can be ended.

@@ -18,6 +18,7 @@ use bevy_ecs::{
     schedule::{InternedSystemSet, ScheduleConfigs},
 };
 use throng::prelude::*;
+use throng_faults::{FaultPlugin, WorldFault};
 use throng_profiler::Category;
 use throng_replication::InterestSettings;
 
@@ -72,6 +73,15 @@ const INTEREST_M: f32 = 150.0;
 pub struct Match {
     pub map: Arc<Map>,
     pub rules: MatchRules,
+    /// Matches with a fault, for tests.
+    pub faults: Vec<FaultyMatch>,
+}
+
+/// A fault and the match that has it, by its number among those that the lobby asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultyMatch {
+    pub ordinal: u32,
+    pub fault: WorldFault,
 }
 
 impl WorldKind for Match {
@@ -94,7 +104,7 @@ impl WorldKind for Match {
 
     fn build(&self, world: &mut WorldBuilder) {
         let plan = world.parameters::<MatchPlan>().expect("a match is asked for with its plan");
-        let MatchPlan { lobby } = plan.expect("and the plan is of this version of the game");
+        let MatchPlan { lobby, ordinal } = plan.expect("and the plan is of this version of the game");
         let interest = world.interest_settings().clone();
         world.interest(InterestSettings {
             enter_radius_m: INTEREST_M,
@@ -116,6 +126,11 @@ impl WorldKind for Match {
         world.hash::<Rounds>().hash::<SpikeState>().hash::<Seats>().hash::<Smoke>().hash::<Thrown>().hash::<Past>();
         world.hash::<Chance>();
         world.add_plugins((Playing, Judging, Telling, Kept));
+        if !self.faults.is_empty() {
+            let own = self.faults.iter().filter(|faulty| faulty.ordinal == ordinal || faulty.fault.is_everywhere());
+            let faults = own.map(|faulty| faulty.fault).collect();
+            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Tell });
+        }
         let mut sight = Sight::new(self.map.clone(), FOG);
         world.filter_visibility_in_batches_by(move |world, viewer, entities, may_see| {
             sight.ask(world, viewer, entities, may_see);

@@ -22,6 +22,7 @@ use duel::{
     worlds::{Match, Step},
 };
 use throng::prelude::*;
+use throng_faults::{FaultSwitch, Panic};
 use throng_simulator::{Simulation, SimulationSettings};
 
 /// The match that panics: of two, the first to be made.
@@ -135,6 +136,22 @@ fn r20_a_match_that_panics_goes_on_with_its_ten_players_and_no_other_notices() {
     // And until it panicked, the cursed one went the same way.
     let same = |at: &(usize, u32)| healthy.get(at) == faulty.get(at);
     assert!((1..tick).all(|tick| same(&(CURSED as usize, tick))));
+}
+
+/// Promise: what `--inject` puts into a match strikes that match alone, once, at the time by the clock that it has in the other
+/// games: this is the shared fault in the match that ships.
+#[test]
+fn an_injected_panic_strikes_one_match_and_it_goes_on() {
+    let mut settings = simulated::short();
+    settings.inject(FaultSwitch::Panics(Panic::OutOfRange), 2 * SEATS);
+    let mut simulation = simulated::game_with_bots(&simulated::settings(7), settings, 2 * SEATS);
+    // It is tick 300 at 20 Hz.
+    simulation.run_for(14.0);
+    assert_eq!(simulation.server_mut().count_of("server.worlds_reloaded"), 0, "its tick has not come");
+    simulation.run_for(6.0);
+    assert_eq!(simulation.server_mut().count_of("server.worlds_reloaded"), 1, "one of two matches, once");
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (2 * SEATS as u64, 0, 0), "{totals:#?}");
 }
 
 /// Whoever waits in a lobby that panics waits on, and is sent to a match when there are enough.

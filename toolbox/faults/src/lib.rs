@@ -3,7 +3,7 @@
 //!
 //! | name | what is wrong | what should be saved |
 //! |---|---|---|
-//! | `dear-hideout` | a hideout takes ten times as long as it would | |
+//! | `dear-hideout` | one of many worlds, such as a hideout or a match, takes ten times as long as it would | |
 //! | `hung-world` | one tick of a world sleeps for two seconds | `stuck-tick`, then `scope` |
 //! | `stuck-world` | one tick of a world sleeps for ten minutes | `stuck-tick` |
 //! | `slow-world` | every tick of a world computes for 40 ms more | `scope` |
@@ -26,7 +26,8 @@
 //!
 //! A switch has up to two parts. What hits a world is a [`WorldFault`]: the game chooses the world and adds
 //! [`FaultPlugin`] to it. What goes on beside the worlds is a [`BackgroundFault`]. Both begin with [`start`], when the
-//! worlds are made. A game that can put a fault nowhere refuses its switch.
+//! worlds are made. A game that can put a fault nowhere refuses its switch. Sizes are for worlds of 20 Hz;
+//! [`WorldFault::at_rate`] fits them to others.
 //!
 //! Which action it is that `rare-crash` strikes follows from the world's seed, the tick and what came in it: a replay of a recording comes
 //! to it again.

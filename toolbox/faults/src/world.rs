@@ -51,7 +51,40 @@ pub enum WorldFault {
     Hungry { at_tick: u32, bytes: usize },
 }
 
+/// The rate of worlds that the sizes of switches are for (Hz).
+const USUAL_HZ: u32 = 20;
+
 impl WorldFault {
+    /// The same for a world of this rate [1 Hz or more], where the switch's sizes are for one of 20 Hz: it comes as long after the
+    /// world's beginning and as often by the clock, and what ticks compute is the same share of their period.
+    #[must_use]
+    pub fn at_rate(self, rate_hz: u16) -> Self {
+        let rate_hz = u32::from(rate_hz);
+        let ticks = |ticks: u32| (u64::from(ticks) * u64::from(rate_hz) / u64::from(USUAL_HZ)) as u32;
+        let share_ms = |ms: u64| ms * u64::from(USUAL_HZ) / u64::from(rate_hz);
+        // Of every tick there is nothing between.
+        let every = |every_ticks: u32| if every_ticks == 1 { 1 } else { ticks(every_ticks).max(1) };
+        match self {
+            Self::Costly { from_tick, factor } => Self::Costly { from_tick: ticks(from_tick), factor },
+            Self::Hung { at_tick, sleep_ms } => Self::Hung { at_tick: ticks(at_tick), sleep_ms },
+            Self::Slow { busy_ms, every_ticks } => {
+                Self::Slow { busy_ms: share_ms(busy_ms), every_ticks: every(every_ticks) }
+            }
+            Self::Surge { usual_ms, times, phase_s } => Self::Surge { usual_ms: share_ms(usual_ms), times, phase_s },
+            Self::BigAllocation { bytes, every_ticks } => {
+                Self::BigAllocation { bytes, every_ticks: every(every_ticks) }
+            }
+            Self::Leak { bytes_per_tick } => {
+                Self::Leak { bytes_per_tick: bytes_per_tick * USUAL_HZ as usize / rate_hz as usize }
+            }
+            Self::Dies { at_tick, death } => Self::Dies { at_tick: ticks(at_tick), death },
+            Self::Panics { at_tick, how, once } => Self::Panics { at_tick: ticks(at_tick), how, once },
+            Self::Hungry { at_tick, bytes } => Self::Hungry { at_tick: ticks(at_tick), bytes },
+            // A budget is one of a frame, and an action is one at any rate.
+            Self::Locked | Self::OverBudget { .. } | Self::RareCrash { .. } => self,
+        }
+    }
+
     /// Whether it is about what players do, wherever they are: then a game that can puts it into all worlds of a kind.
     pub fn is_everywhere(&self) -> bool {
         matches!(self, Self::RareCrash { .. })
@@ -340,6 +373,27 @@ mod tests {
         assert!((60..=140).contains(&first.len()), "{}", first.len());
         assert_eq!(first, struck(7));
         assert_ne!(first, struck(8));
+    }
+
+    /// Promise: at another rate a fault is the same by the clock, and as much of a period.
+    #[test]
+    fn a_fault_is_the_same_by_the_clock_at_any_rate() {
+        let check = |fault: WorldFault, expect| {
+            assert_eq!(fault.at_rate(20), fault, "sizes are for 20 Hz");
+            assert_eq!(fault.at_rate(128), expect);
+        };
+        check(WorldFault::Hung { at_tick: 200, sleep_ms: 7 }, WorldFault::Hung { at_tick: 1_280, sleep_ms: 7 });
+        check(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }, WorldFault::Slow { busy_ms: 6, every_ticks: 1 });
+        check(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }, WorldFault::Slow { busy_ms: 6, every_ticks: 768 });
+        check(
+            WorldFault::Surge { usual_ms: 16, times: 5, phase_s: 60 },
+            WorldFault::Surge { usual_ms: 2, times: 5, phase_s: 60 },
+        );
+        check(WorldFault::Leak { bytes_per_tick: 32_000 }, WorldFault::Leak { bytes_per_tick: 5_000 });
+        check(WorldFault::RareCrash { one_in: 7 }, WorldFault::RareCrash { one_in: 7 });
+        let once = Once::default();
+        let panics = |at_tick| WorldFault::Panics { at_tick, how: Panic::InDrop, once };
+        check(panics(300), panics(1_920));
     }
 
     #[test]

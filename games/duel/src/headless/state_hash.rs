@@ -93,8 +93,8 @@ fn play(world: &mut TestWorld, tick: u32) {
 #[test]
 fn a_match_that_is_made_again_goes_on_alike() {
     let make = || {
-        let (mut plan, kind) = (Vec::new(), Match { map: Map::load(), rules: RULES });
-        envelope::write(&MatchPlan { lobby: LOBBY_WORLD }, &mut plan).expect("it has no limits");
+        let (mut plan, kind) = (Vec::new(), Match { map: Map::load(), rules: RULES, faults: Vec::new() });
+        envelope::write(&MatchPlan { lobby: LOBBY_WORLD, ordinal: 0 }, &mut plan).expect("it has no limits");
         TestWorld::with_id(kind, &schema(), WorldId::new(1, 0), 5, Some(&plan))
     };
     for saved_at in [2, 40, 300, 900] {

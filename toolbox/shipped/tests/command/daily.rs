@@ -124,6 +124,15 @@ fn a_rare_crash_in_one_of_many_worlds_comes_again() {
     a_rare_crash_comes_again("daily-rare-precinct", &[&precinct[..], &["--inject", "rare-crash=500"]].concat());
 }
 
+/// The same in a match at 128 Hz, which the lobby has made.
+#[test]
+fn a_rare_crash_in_a_match_comes_again() {
+    let _alone = alone();
+    // Ten players say 1,280 times a second what they do: it strikes in the warm-up or soon after.
+    let duel = ["--game", "duel", "--players", "10", "--seconds", "100", "--inject", "rare-crash=5000"];
+    a_rare_crash_comes_again("daily-rare-duel", &duel);
+}
+
 #[test]
 #[ignore = "full form: 10 minutes of 1,000 players"]
 fn a_crash_of_one_action_in_a_hundred_thousand_is_found() {
@@ -237,7 +246,7 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
     };
     check(&["--scenario", "rush"], &["rush", "log-in-at-once", "dark-zone"]);
     check(&["--game", "duel", "--npcs", "3"], &["--npcs does nothing in duel"]);
-    check(&["--game", "duel", "--inject", "rare-crash"], &["rare-crash", "no place"]);
+    check(&["--game", "frontier", "--inject", "dear-hideout"], &["dear-hideout", "no place"]);
     check(&["--captures", "elsewhere"], &["--daily", "--captures"]);
 }
 

@@ -22,6 +22,8 @@ const WITHIN: Duration = Duration::from_secs(240);
 /// wakes is the kernel's to say: 6 to 8 ms on one kernel where the default limit is 10 ms.
 const NO_COOLDOWN: &str = "[triggers.lock-wait]\ncooldown_s = 0\n[triggers.run-queue]\nover_ms = 4\ncooldown_s = 0\n";
 
+const PRECINCT: [&str; 3] = ["precinct", "--npcs", "100"];
+
 /// Runs a small Precinct with a fault and has the captures of the fault's trigger told: one of the verdicts must have
 /// all of `words`.
 fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
@@ -30,17 +32,18 @@ fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
 
 /// As [`check`]; the rest of that story must have all of `details`.
 fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details: &[&str]) {
-    check_game("precinct", fault, seconds, "", trigger, words, details);
+    check_game(&PRECINCT, fault, seconds, "", trigger, words, details);
 }
 
 /// As [`check`], for faults that the host's scheduler has a part in: nothing else measures meanwhile.
 fn check_restless(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
     let _alone = alone();
-    check_game("precinct", fault, seconds, NO_COOLDOWN, trigger, words, &[]);
+    check_game(&PRECINCT, fault, seconds, NO_COOLDOWN, trigger, words, &[]);
 }
 
-fn check_game(game: &str, fault: &str, seconds: u32, rules: &str, trigger: &str, words: &[&str], details: &[&str]) {
-    let place = folder(&format!("faults-{game}-{fault}"));
+/// The game is played with ten players and these words, of which its name is the first.
+fn check_game(game: &[&str], fault: &str, seconds: u32, rules: &str, trigger: &str, words: &[&str], details: &[&str]) {
+    let place = folder(&format!("faults-{}-{fault}", game[0]));
     let [captures, rules_file, settings, report] =
         ["captures", "rules.toml", "throng.toml", "report"].map(|name| place.join(name));
     fs::create_dir(&captures).expect("a folder of ours");
@@ -49,11 +52,10 @@ fn check_game(game: &str, fault: &str, seconds: u32, rules: &str, trigger: &str,
     let [captures_place, settings, report] =
         [&captures, &settings, &report].map(|path: &PathBuf| path.display().to_string());
     let seconds = seconds.to_string();
-    let load =
-        ["load", "--game", game, "--players", "10", "--npcs", "100", "--seconds", &seconds, "--config", &settings];
+    let load = ["load", "--players", "10", "--seconds", &seconds, "--config", &settings, "--game"];
     // Others may run beside this one.
     let kept = ["--captures", &captures_place, "--report", &report, "--inject", fault, "--json"];
-    let finished = finish(throng(&[&load[..], &kept].concat()), WITHIN);
+    let finished = finish(throng(&[&load[..], game, &kept].concat()), WITHIN);
     let report = finished.json();
     assert_eq!(report["state_errors"], 0, "a fault of time is no fault of state: {report}");
     assert_eq!(report["records_lost"], 0, "{report}");
@@ -127,7 +129,15 @@ fn a_large_allocation_in_a_tick_is_named() {
 #[test]
 fn a_large_allocation_in_the_one_world_of_frontier_is_named() {
     let words = ["300", "faults.satchel.fill", "(frontier)"];
-    check_game("frontier", "big-alloc", 4, "", "large-allocation", &words, &[]);
+    check_game(&["frontier", "--npcs", "100"], "big-alloc", 4, "", "large-allocation", &words, &[]);
+}
+
+/// And into one of the matches that a lobby has made.
+#[test]
+fn a_large_allocation_in_a_match_of_duel_is_named() {
+    let words = ["300", "faults.satchel.fill", "(match)"];
+    // Its usual load waits for two rounds before it measures.
+    check_game(&["duel", "--settle-s-max", "0"], "big-alloc", 6, "", "large-allocation", &words, &[]);
 }
 
 #[test]
