@@ -107,7 +107,7 @@ impl Server {
         let figures = recorder.figures();
         self.watch_sums.add(recorder, figures);
         if !self.measure.is_over() {
-            self.measure.tick_time.frame(figures, worlds_started as u64);
+            self.measure.tick_time.frame(recorder, figures, worlds_started as u64);
         }
         if let Some(metrics) = &mut self.metrics {
             metrics.subsystems(figures);

@@ -108,6 +108,7 @@ mod stacks;
 mod stranded;
 mod suggested_budgets;
 pub mod testing;
+mod tick_budgets;
 mod tick_time;
 pub mod tick_trace;
 mod timeline;

@@ -300,6 +300,7 @@ impl Server {
             server_cpu_cores: cpu.as_secs_f64() / seconds.max(1e-9),
             tick_time_us: measure.tick_time.parts(cpu, kernel, server.ticks),
             scopes_us_per_tick: measure.tick_time.by_subsystem_us(),
+            budgets_us_per_tick: self.budgets_us_per_tick(),
             categories_us_per_tick: measure.tick_time.by_category_us(),
             tick_ms_mean_by_kind: self.of_ticked_kinds(|ticks| ticks.took.as_millis_f64() / ticks.count as f64),
             tick_lateness_ms_max_by_kind: self.of_ticked_kinds(|ticks| ticks.lateness_max.as_millis_f64()),
@@ -372,6 +373,13 @@ impl Server {
         let run_s: f64 = ticked.map(|(kind, ticks)| ticks.count as f64 / f64::from(kind.rate.0)).sum();
         let lost_s = self.measure.counts.server.time_lost_us as f64 / 1e6;
         if lost_s > 0.0 { lost_s / (lost_s + run_s) } else { 0.0 }
+    }
+
+    /// None without a recorder, which has the rules.
+    fn budgets_us_per_tick(&self) -> BTreeMap<&'static str, f64> {
+        let Some(recorder) = &self.recorder else { return BTreeMap::new() };
+        let ticks = self.kinds.iter().zip(&self.measure.ticks_by_kind).map(|(kind, ticks)| (&*kind.name, ticks.count));
+        self.measure.tick_time.budgets_us(&recorder.control().rules(), &ticks.collect::<Vec<_>>())
     }
 
     /// A figure of each kind of world that ticked in the steady window.

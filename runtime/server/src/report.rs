@@ -69,6 +69,9 @@ pub struct ServerReport {
     pub tick_time_us: Option<TickTimeUs>,
     /// What the scopes of each subsystem took per tick (µs), waits for a core included.
     pub scopes_us_per_tick: BTreeMap<&'static str, f64>,
+    /// What the rules at the report's time let each of them take, as they come to a tick of the window (µs); nothing of those of which the
+    /// rules say nothing. A frame's budget is divided by the ticks of a mean frame.
+    pub budgets_us_per_tick: BTreeMap<&'static str, f64>,
     /// The same by heading (`throng_profiler::Category`), which stay while subsystems come and go.
     pub categories_us_per_tick: BTreeMap<&'static str, f64>,
     /// How long a tick of each kind of world took by the clock, mean of those that ended in the window.

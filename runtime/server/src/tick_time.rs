@@ -11,9 +11,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use throng_platform::time::Nanos;
 use throng_profiler::{
-    FrameFigures,
+    FrameFigures, Recorder,
+    rules::Rules,
     site::{self, SUBSYSTEMS_MAX},
+    world_kind::{KIND_ROWS, KindNumber},
 };
+
+use crate::tick_budgets::BudgetWindow;
 
 /// Names with which the engine's subsystems begin; a game's crate that has one of them counts as the engine. All others
 /// are the game's, with what it calls for its own ends, such as `query`.
@@ -38,23 +42,29 @@ pub struct TickTimeUs {
 pub(crate) struct TickTime {
     /// By number (ns).
     subsystems: [u64; SUBSYSTEMS_MAX],
-    /// Ticks of the frames that were recorded.
+    /// Of that, what went by in worlds of each kind, by the row of the kind (ns).
+    in_kinds: Box<[[u64; SUBSYSTEMS_MAX]; KIND_ROWS]>,
+    /// Frames that were recorded, and their ticks.
+    frames: u64,
     ticks: u64,
 }
 
 impl Default for TickTime {
     fn default() -> Self {
-        Self { subsystems: [0; SUBSYSTEMS_MAX], ticks: 0 }
+        let in_kinds = Box::new([[0; SUBSYSTEMS_MAX]; KIND_ROWS]);
+        Self { subsystems: [0; SUBSYSTEMS_MAX], in_kinds, frames: 0, ticks: 0 }
     }
 }
 
 impl TickTime {
-    /// A frame has ended that was recorded, with so many ticks of worlds in it.
-    pub fn frame(&mut self, figures: &FrameFigures, ticks: u64) {
+    /// A frame has ended that was recorded, with so many ticks of worlds in it. Some 0.2 µs.
+    pub fn frame(&mut self, recorder: &Recorder, figures: &FrameFigures, ticks: u64) {
+        self.frames += 1;
         self.ticks += ticks;
         for (sum, ns) in self.subsystems.iter_mut().zip(&figures.subsystem_ns) {
             *sum += ns;
         }
+        recorder.each_of_kinds(|kind, number, ns| self.in_kinds[kind.row()][number] += ns);
     }
 
     /// What each subsystem's scopes took per tick (µs), waits for a core included, in the frames that were recorded.
@@ -64,7 +74,29 @@ impl TickTime {
         self.named(&site::subsystems()).filter(|(_, ns)| *ns > 0).map(|(name, ns)| (name, us(ns))).collect()
     }
 
-    /// The same by heading: each subsystem under that of its first scope.
+    /// What these rules let the same subsystems take per tick (µs); nothing of those of which they say nothing. `ticks_of_kinds` are all
+    /// of the window, whether they were recorded or not.
+    pub fn budgets_us(&self, rules: &Rules, ticks_of_kinds: &[(&str, u64)]) -> BTreeMap<&'static str, f64> {
+        let all: u64 = ticks_of_kinds.iter().map(|(_, ticks)| ticks).sum();
+        let recorded = self.ticks as f64 / all.max(1) as f64;
+        let ticks_of_kinds: Vec<(&str, f64)> =
+            ticks_of_kinds.iter().map(|&(kind, ticks)| (kind, ticks as f64 * recorded)).collect();
+        let window = BudgetWindow { frames: self.frames, ticks: self.ticks, ticks_of_kinds: &ticks_of_kinds };
+        let kinds: Vec<(&str, &[u64; SUBSYSTEMS_MAX])> = (self.in_kinds.iter().enumerate())
+            .filter_map(|(row, taken)| Some((KindNumber::of_row(row).name()?, taken)))
+            .collect();
+        let names = site::subsystems();
+        let numbered = names.iter().copied().zip(self.subsystems).enumerate().skip(1);
+        let told = numbered.filter(|(_, (name, ns))| first_word(name) != IDLE && *ns > 0).filter_map(
+            |(number, (name, ns))| {
+                let in_kinds: Vec<(&str, u64)> = kinds.iter().map(|(kind, taken)| (*kind, taken[number])).collect();
+                Some((name, window.budget_us(rules, name, ns, &in_kinds)?))
+            },
+        );
+        told.collect()
+    }
+
+    /// What they took by heading: each subsystem under that of its first scope.
     pub fn by_category_us(&self) -> BTreeMap<&'static str, f64> {
         let (names, categories) = (site::subsystems(), site::subsystem_categories());
         let rows = names.into_iter().zip(categories).zip(self.subsystems);

@@ -36,7 +36,7 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
     let contents = history::read(&folder)?;
     tell_faults(&contents);
     let findings = Findings::of(&contents.records);
-    let told = findings.told();
+    let (told, above) = (findings.told(), findings.above_budget());
     if let Some(path) = &html {
         history::write_page(path, &findings.page(&contents, &folder)?)?;
         remark(format_args!("page: {}", path.display()));
@@ -56,7 +56,7 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         let faults: Vec<String> = contents.faults.iter().map(ToString::to_string).collect();
         say(json!({
             "runs": contents.records.len(), "series": series, "changes": told, "slower_count": slower,
-            "faults": faults, "faults_count": contents.faults_count,
+            "above_budget": above, "faults": faults, "faults_count": contents.faults_count,
         }))?;
     } else {
         say(series_table(&findings).text().trim_end())?;
@@ -64,6 +64,9 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
             say("\nnothing became slower or faster")?;
         } else {
             say(format_args!("\n{}", changes_table(&told).text().trim_end()))?;
+        }
+        if !above.is_empty() {
+            say(format_args!("\n{}", above_table(&above).text().trim_end()))?;
         }
     }
     Ok(if fail_on_slower && slower > 0 { Verdict::Failed } else { Verdict::Fine })
@@ -104,6 +107,8 @@ fn changes_table(told: &[history::ToldChange]) -> TextTable {
         Column::float("change %", "change_percent", 1),
         Column::float("before µs", "before_us", 2),
         Column::float("after µs", "after_us", 2),
+        Column::float("budget µs", "budget_us", 2),
+        Column::text("above budget", "is_above_budget"),
         Column::text("last good", "good_commit"),
         Column::text("first bad", "bad_commit"),
         Column::text("likeliest", "likely_commit"),
@@ -117,10 +122,35 @@ fn changes_table(told: &[history::ToldChange]) -> TextTable {
             Cell::Float(change.change_percent),
             Cell::Float(change.before_us),
             Cell::Float(change.after_us),
+            Cell::Float(change.budget_us.unwrap_or(f64::NAN)),
+            Cell::Text(if change.is_above_budget { "yes" } else { "" }),
             Cell::Text(&change.good_commit),
             Cell::Text(&change.bad_commit),
             Cell::Text(&change.likely_commit),
             Cell::Integer(change.suspects_count as i64),
+        ]);
+    }
+    table
+}
+
+/// What took more than it may, at the latest commit of its series.
+fn above_table(above: &[history::AboveBudget]) -> TextTable {
+    let mut table = TextTable::new([
+        Column::text("above its budget", "series"),
+        Column::text("subsystem", "subsystem"),
+        Column::float("took µs", "took_us", 2),
+        Column::float("budget µs", "budget_us", 2),
+        Column::text("commit", "commit"),
+        Column::text("since", "since_commit"),
+    ]);
+    for one in above {
+        table.row(&[
+            Cell::Text(&one.series),
+            Cell::Text(&one.subsystem),
+            Cell::Float(one.took_us),
+            Cell::Float(one.budget_us),
+            Cell::Text(&one.commit),
+            Cell::Text(&one.since_commit),
         ]);
     }
     table

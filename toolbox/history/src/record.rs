@@ -33,6 +33,10 @@ pub struct Record {
     /// The same by heading, of load runs.
     #[serde(default)]
     pub categories_us: BTreeMap<String, f64>,
+    /// What the rules let a subsystem take (µs per tick), by the same names; nothing of those of which they said nothing, and none
+    /// of benches and in files of earlier builds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub budgets_us: BTreeMap<String, f64>,
     /// What a tick may take in all (µs), of load runs that say it.
     #[serde(default)]
     pub tick_budget_us: Option<f64>,
@@ -99,6 +103,7 @@ impl Record {
             seconds: 0.0,
             times_us: times.collect(),
             categories_us: BTreeMap::new(),
+            budgets_us: BTreeMap::new(),
             tick_budget_us: None,
             passed: None,
             bars: Vec::new(),

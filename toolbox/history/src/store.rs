@@ -196,11 +196,14 @@ fn parse(line: &[u8]) -> Result<Record, String> {
             record.format
         ));
     }
-    let times = record.times_us.iter().chain(&record.categories_us);
-    match times.clone().find(|(_, us)| !us.is_finite() || **us < 0.0) {
-        Some((name, us)) => Err(format!("says that {name} took {us} µs")),
-        None => Ok(record),
+    let is_no_time = |(_, us): &(&String, &f64)| !us.is_finite() || **us < 0.0;
+    if let Some((name, us)) = record.times_us.iter().chain(&record.categories_us).find(is_no_time) {
+        return Err(format!("says that {name} took {us} µs"));
     }
+    if let Some((name, us)) = record.budgets_us.iter().find(is_no_time) {
+        return Err(format!("says that {name} may take {us} µs"));
+    }
+    Ok(record)
 }
 
 /// The month of a moment (UTC), such as `2026-11`: by the days' number, after Hinnant's `civil_from_days`.
@@ -305,6 +308,7 @@ mod tests {
             "[]".to_owned(),
             good.replace("\"format\":1", "\"format\":2"),
             good.replace("2.0", "-2.0"),
+            good.replace("\"tick_budget_us\"", "\"budgets_us\":{\"ai\":-1.0},\"tick_budget_us\""),
             "[".repeat(100_000),
             "x".repeat(3 * LINE_BYTES_MAX),
             "\u{0}".to_owned(),
@@ -326,6 +330,17 @@ mod tests {
             contents.faults[0]
         );
         assert!(contents.faults[3].to_string().contains("format 2"), "{}", contents.faults[3]);
+    }
+
+    /// Promise: a file of a build that kept no budgets is read as before, and one with budgets gives them back.
+    #[test]
+    fn budgets_may_be_there_or_not() {
+        let with = Record { budgets_us: [("ai".to_owned(), 12.5)].into(), ..record(7) };
+        let lines = [&record(7), &with].map(|record| serde_json::to_string(record).unwrap());
+        assert!(!lines[0].contains("budgets_us") && lines[1].contains("\"budgets_us\":{\"ai\":12.5}"), "{lines:?}");
+        let mut contents = Contents::default();
+        read_lines(Path::new("2026-11.jsonl"), lines.join("\n").as_bytes(), &mut contents);
+        assert_eq!((contents.records, contents.faults_count), (vec![record(7), with], 0));
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(crate) struct RunFigures {
     pub workers: u64,
     pub categories_us_per_tick: BTreeMap<String, f64>,
     pub scopes_us_per_tick: BTreeMap<String, f64>,
+    /// What the rules let them take; none of reports of earlier builds.
+    pub budgets_us_per_tick: BTreeMap<String, f64>,
 }
 
 impl RunFigures {

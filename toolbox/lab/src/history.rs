@@ -3,6 +3,7 @@
 //! The store and the test are `throng-history`'s; here a load run becomes a record, and a store becomes findings, which a
 //! command prints and a page shows.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -60,6 +61,7 @@ fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<
         machine,
         seconds: report.seconds,
         tick_budget_us: run.tick_budget_us(),
+        budgets_us: run.budgets_us_per_tick,
         times_us: run.scopes_us_per_tick,
         categories_us: run.categories_us_per_tick,
         passed: Some(report.passed),
@@ -148,6 +150,30 @@ pub struct ToldChange {
     /// Commits that it may have come in with.
     pub suspects_count: usize,
     pub deviations: f64,
+    /// What the rules let it take at the first bad commit (µs), and whether it took more after the change. None where nothing is said.
+    pub budget_us: Option<f64>,
+    pub is_above_budget: bool,
+}
+
+/// A subsystem that took more than the rules let it, at the latest commit of its series.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AboveBudget {
+    /// Which runs: kind, name, scenario.
+    pub series: String,
+    pub subsystem: String,
+    /// The median of the commit's runs, and of what they were let take (µs per tick).
+    pub took_us: f64,
+    pub budget_us: f64,
+    pub commit: String,
+    /// The first of the commits without a break up to this one at which it was above.
+    pub since_commit: String,
+}
+
+/// The budget is as wide as the arithmetic by which it became one of a tick.
+const ROUNDING: f64 = 1e-6;
+
+fn is_above(took_us: Option<f64>, budget_us: Option<f64>) -> bool {
+    took_us.zip(budget_us).is_some_and(|(took_us, budget_us)| took_us > budget_us * (1.0 + ROUNDING))
 }
 
 impl<'a> Findings<'a> {
@@ -165,6 +191,11 @@ impl<'a> Findings<'a> {
         self.series.iter().flat_map(SeriesFindings::told).collect()
     }
 
+    /// All that are above their budget, in the order of series, those that are farthest above first.
+    pub fn above_budget(&self) -> Vec<AboveBudget> {
+        self.series.iter().flat_map(SeriesFindings::above_budget).collect()
+    }
+
     /// One page, with what could not be read in `contents`.
     pub fn page(&self, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
         history_page::page(self, contents, folder)
@@ -172,10 +203,42 @@ impl<'a> Findings<'a> {
 }
 
 impl SeriesFindings<'_> {
+    /// What the rules let a subsystem take, by commit (µs).
+    pub(crate) fn budgets(&self, subsystem: &str) -> Vec<Option<f64>> {
+        self.series.by_commit(|run| run.budgets_us.get(subsystem).copied())
+    }
+
+    pub fn above_budget(&self) -> Vec<AboveBudget> {
+        let Some(last) = self.series.commits.len().checked_sub(1) else { return Vec::new() };
+        let names: BTreeSet<&str> =
+            self.series.commits[last].runs.iter().flat_map(|run| run.budgets_us.keys()).map(String::as_str).collect();
+        let of = |subsystem: &str| {
+            let took = self.series.by_commit(|run| run.times_us.get(subsystem).copied());
+            let budgets = self.budgets(subsystem);
+            let above = took.iter().zip(&budgets).map(|(took_us, budget_us)| is_above(*took_us, *budget_us));
+            let commits_above = above.rev().take_while(|is_above| *is_above).count();
+            let (took_us, budget_us) = took[last].zip(budgets[last]).filter(|_| commits_above > 0)?;
+            let commit = |place: usize| self.series.commits[place].commit.to_owned();
+            Some(AboveBudget {
+                series: self.series.title(),
+                subsystem: subsystem.to_owned(),
+                took_us,
+                budget_us,
+                commit: commit(last),
+                since_commit: commit(last + 1 - commits_above),
+            })
+        };
+        let mut above: Vec<AboveBudget> = names.into_iter().filter_map(of).collect();
+        let times = |one: &AboveBudget| one.took_us / one.budget_us;
+        above.sort_by(|one, other| times(other).total_cmp(&times(one)));
+        above
+    }
+
     pub fn told(&self) -> Vec<ToldChange> {
         let commit = |place: usize| self.series.commits[place].commit.to_owned();
         let told = |change: &Change| {
             let of_all = if change.subsystem == EVERYTHING { f64::NAN } else { 1.0 };
+            let budget_us = self.budgets(&change.subsystem)[change.bad];
             ToldChange {
                 series: self.series.title(),
                 subsystem: change.subsystem.clone(),
@@ -188,6 +251,8 @@ impl SeriesFindings<'_> {
                 likely_commit: commit(change.likely),
                 suspects_count: change.bad - change.good,
                 deviations: change.deviations,
+                budget_us,
+                is_above_budget: is_above(Some(change.after_us), budget_us),
             }
         };
         self.changes.iter().map(told).collect()
@@ -209,6 +274,7 @@ mod tests {
         serde_json::from_value(json!({
             "passed": true, "commit": commit, "game": "duel", "scenario": "usual", "players_connected": 10, "ticks": 100, "seconds": 10.0,
             "workers": 2, "categories_us_per_tick": {"gameplay": shots_us}, "scopes_us_per_tick": {"shots": shots_us, "net": 5.0},
+            "budgets_us_per_tick": {"shots": 11.0, "net": 5.0},
             "bars": [{"key": "ticks", "measured": 100.0, "requirement": "at_least", "limit": 1.0, "passed": true}],
         }))
         .unwrap()
@@ -228,6 +294,7 @@ mod tests {
         let kept = &records()[0];
         assert_eq!((kept.scenario.as_str(), kept.tick_budget_us), ("usual, 10 players, 0 NPCs", Some(200_000.0)));
         assert_eq!((kept.times_us["shots"], kept.bars[0].key.as_str(), kept.passed), (10.0, "ticks", Some(true)));
+        assert_eq!(kept.budgets_us, [("net".to_owned(), 5.0), ("shots".to_owned(), 11.0)].into());
         let interrupted = LoadReport { interrupted: true, ..report("abc", 10.0) };
         assert_eq!(record(&interrupted, Machine::default(), 7).unwrap(), None);
     }
@@ -257,10 +324,30 @@ mod tests {
         assert_eq!((change.subsystem.as_str(), change.verdict, change.suspects_count), ("shots", "slower", 1));
         assert_eq!((change.good_commit.as_str(), change.bad_commit.as_str()), ("commit4", "commit5"));
         assert!((change.change_percent - 20.0).abs() < 1.0, "{change:?}");
+        assert_eq!((change.budget_us, change.is_above_budget), (Some(11.0), true));
         let contents = Contents::default();
         let page = findings.page(&contents, Path::new("reports/history")).unwrap();
-        for part in ["shots", "slower", "commit4", "commit5", "<svg", "budget"] {
+        for part in ["shots", "slower", "commit4", "commit5", "<svg", "budget", "Above their budget", "11, above"] {
             assert!(page.contains(part), "{part}");
         }
+        // Of both subsystems; that of a whole tick is 200 ms, and 17 µs were taken.
+        assert_eq!(page.matches("</i>budget</span>").count(), 2);
+        assert!(page.contains("; the budget, 200k µs, is above the chart"));
+    }
+
+    #[test]
+    fn what_is_above_its_budget_is_told_with_the_commit_since_which_it_is() {
+        let mut records = records();
+        // A commit that was above and is not any more, and one whose build knew of no budgets.
+        records[3..6].iter_mut().for_each(|run| _ = run.times_us.insert("shots".to_owned(), 19.0));
+        records[0..3].iter_mut().for_each(|run| run.budgets_us.clear());
+        let above = Findings::of(&records).above_budget();
+        let [shots] = &above[..] else { panic!("what is on its budget is not above it: {above:?}") };
+        assert_eq!((shots.subsystem.as_str(), shots.budget_us, shots.commit.as_str()), ("shots", 11.0, "commit9"));
+        assert_eq!(shots.since_commit, "commit5");
+        assert!((12.0..12.1).contains(&shots.took_us), "{shots:?}");
+        // It may take more by now.
+        records[27..].iter_mut().for_each(|run| _ = run.budgets_us.insert("shots".to_owned(), 13.0));
+        assert!(Findings::of(&records).above_budget().is_empty());
     }
 }

@@ -1,4 +1,5 @@
-//! A history as one page: what became slower first, then a chart for each subsystem, by commit.
+//! A history as one page: what became slower first, then what is above its budget, then a chart for each subsystem, by commit, with
+//! its budget.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,19 +9,22 @@ use throng_history::changes::Change;
 use throng_history::store::Contents;
 use throng_history::{Machine, Record};
 
-use crate::charts::{Chart, ChartError, Line, LineChart, ORANGE, RED, Stroke, TEAL, top_above};
+use crate::charts::{Chart, ChartError, Line, LineChart, ORANGE, RED, Stroke, TEAL, short, top_above};
 use crate::document::{Heading, document};
-use crate::history::{Findings, SeriesFindings, ToldChange};
+use crate::history::{AboveBudget, Findings, SeriesFindings, ToldChange};
 use crate::page::{chart, grouped, machine_rows, number};
 
-/// Of each series: those that changed, and those that take most.
+/// Of each series: those that changed or are above their budget, and those that take most.
 const SUBSYSTEMS_MAX: usize = 12;
 const CATEGORIES_MAX: usize = 10;
 const SIZE: (u32, u32) = (548, 230);
 const COMMIT_LETTERS: usize = 7;
+/// A budget that is farther above all that was measured is told and not drawn: beside its line everything else would lie on the
+/// axis, and no change would be seen.
+const BUDGET_DRAWN_UP_TO: f64 = 4.0;
 
 pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
-    let told = findings.told();
+    let (told, above) = (findings.told(), findings.above_budget());
     let slower = told.iter().filter(|change| change.verdict == "slower").count();
     let title = match slower {
         0 => "nothing became slower".to_owned(),
@@ -40,6 +44,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
     };
     let sections = html! {
         @if !told.is_empty() { section { h2 { "Changes" } (changes(&told)) } }
+        @if !above.is_empty() { section { h2 { "Above their budget" } (above_budget(&above)) } }
         @for section in &sections { (section) }
         @if contents.faults_count > 0 {
             section {
@@ -58,6 +63,7 @@ fn changes(told: &[ToldChange]) -> Markup {
         table {
             tr {
                 th { "Runs" } th { "Subsystem" } th { "Verdict" } th.n { "Change" } th.n { "Before, µs" } th.n { "After, µs" }
+                th.n { "Budget, µs" }
                 th { "Last good" } th { "First bad" } th { "Likeliest" } th.n { "Suspects" }
             }
             @for change in told {
@@ -68,10 +74,40 @@ fn changes(told: &[ToldChange]) -> Markup {
                     td.n { (format!("{:+.1} %", change.change_percent)) }
                     td.n { (us(change.before_us)) }
                     td.n { (us(change.after_us)) }
+                    td.n {
+                        @match change.budget_us {
+                            Some(budget_us) => { (number(budget_us)) @if change.is_above_budget { ", above" } }
+                            None => { "-" }
+                        }
+                    }
                     td { code { (change.good_commit) } }
                     td { code { (change.bad_commit) } }
                     td { code { (change.likely_commit) } }
                     td.n { (change.suspects_count) }
+                }
+            }
+        }
+    }
+}
+
+/// At the latest commit of each series.
+fn above_budget(above: &[AboveBudget]) -> Markup {
+    html! {
+        p { "On average of a run, at the latest commit; what a subsystem may take in a frame is spread over the frame's ticks." }
+        table {
+            tr {
+                th { "Runs" } th { "Subsystem" } th.n { "Took, µs" } th.n { "Budget, µs" } th.n { "Times" } th { "Commit" }
+                th { "Above since" }
+            }
+            @for one in above {
+                tr.failed {
+                    td { (one.series) }
+                    td { code { (one.subsystem) } }
+                    td.n { (number(one.took_us)) }
+                    td.n { (number(one.budget_us)) }
+                    td.n { (format!("{:.2}", one.took_us / one.budget_us)) }
+                    td { code { (one.commit) } }
+                    td { code { (one.since_commit) } }
                 }
             }
         }
@@ -107,11 +143,16 @@ fn draw(one: &SeriesFindings<'_>) -> Result<Vec<Chart>, ChartError> {
         }
     }
     let mut names: Vec<String> = costliest(series.runs(), |run| &run.times_us);
-    names.sort_by_key(|name| !one.changes.iter().any(|change| change.subsystem == *name));
+    let above = one.above_budget();
+    let is_told = |name: &str| {
+        let has_changed = one.changes.iter().any(|change| change.subsystem == name);
+        has_changed || above.iter().any(|above| above.subsystem == name)
+    };
+    names.sort_by_key(|name| !is_told(name));
     for name in names.into_iter().take(SUBSYSTEMS_MAX) {
         let points = series.by_commit(|run| run.times_us.get(&name).copied());
         let change = one.changes.iter().rfind(|change| change.subsystem == name);
-        charts.push(draw_one(one, &format!("Scopes of {name}"), &points, &[], change)?);
+        charts.push(draw_one(one, &format!("Scopes of {name}"), &points, &one.budgets(&name), change)?);
     }
     Ok(charts)
 }
@@ -144,7 +185,14 @@ fn draw_one(
     let points = |figures: &[Option<f64>]| -> Vec<(f64, f64)> {
         (0_u32..).zip(figures).filter_map(|(place, us)| Some((f64::from(place), (*us)?))).collect()
     };
-    let (points, budget) = (points(figures), points(budget));
+    let (points, mut budget) = (points(figures), points(budget));
+    let highest = |points: &[(f64, f64)]| points.iter().map(|(_, us)| *us).fold(0.0, f64::max);
+    let mut note = "µs, by commit".to_owned();
+    if highest(&budget) > BUDGET_DRAWN_UP_TO * highest(&points) {
+        let (_, latest_us) = budget[budget.len() - 1];
+        note += &format!("; the budget, {} µs, is above the chart", short(&latest_us));
+        budget.clear();
+    }
     let top = top_above(points.iter().chain(&budget).map(|(_, us)| *us));
     let x_label = |place: &f64| {
         let is_commit = (place - place.round()).abs() < 1e-6 && *place >= 0.0;
@@ -153,7 +201,7 @@ fn draw_one(
     };
     let chart = LineChart {
         title,
-        note: "µs, by commit",
+        note: &note,
         size: SIZE,
         x: 0.0..commits.len().saturating_sub(1).max(1) as f64,
         x_label: &x_label,

@@ -2,7 +2,7 @@
 //!
 //! A small chart for the whole tick, for each category and for the costliest subsystems: each on a scale of its own, as
 //! a category that doubles must be seen beside one that is ten times as large. The dashed line is what a tick may take:
-//! the time of all workers, divided by the ticks. Categories have no budget of their own.
+//! the time of all workers, divided by the ticks, and of a subsystem what the rules let it take. Categories have no budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,9 @@ pub(crate) fn chart_by_build(runs: &[RunFigures]) -> Result<Vec<Chart>, ChartErr
     }
     for name in costliest(&own.scopes_us_per_tick, SUBSYSTEMS_MAX) {
         let of_subsystem = |run: &RunFigures| run.scopes_us_per_tick.get(name).copied();
-        charts.push(draw_runs(&format!("Scopes of {name}"), runs, &of_subsystem, None)?);
+        let budget = |run: &RunFigures| run.budgets_us_per_tick.get(name).copied();
+        let budget: Option<Figure<'_>> = runs.iter().any(|run| budget(run).is_some()).then_some(&budget);
+        charts.push(draw_runs(&format!("Scopes of {name}"), runs, &of_subsystem, budget)?);
     }
     Ok(charts)
 }
@@ -100,7 +102,8 @@ mod tests {
             ticks: 1_200,
             workers: 2,
             categories_us_per_tick: [("ai".to_owned(), ai_us), ("network".to_owned(), 40.0)].into(),
-            scopes_us_per_tick: [("ai".to_owned(), ai_us)].into(),
+            scopes_us_per_tick: [("ai".to_owned(), ai_us), ("net".to_owned(), 4.0)].into(),
+            budgets_us_per_tick: [("ai".to_owned(), 20.0)].into(),
             ..RunFigures::default()
         }
     }
@@ -110,13 +113,14 @@ mod tests {
         let runs = [run("0123456789ab", 10.0), run("123456789abc", 12.0), run("23456789abcd", 31.0)];
         let charts = chart_by_build(&runs).unwrap();
         let titles: Vec<_> = charts.iter().map(|chart| chart.title.as_str()).collect();
-        assert_eq!(titles, ["All of a tick", "network", "ai", "Scopes of ai"]);
+        assert_eq!(titles, ["All of a tick", "network", "ai", "Scopes of ai", "Scopes of net"]);
         assert!(charts.iter().all(|chart| chart.note == "3 runs of 3 builds, this one last"));
         for commit in ["0123456", "1234567", "2345678"] {
             assert!(charts[2].svg.contains(commit), "{commit} is not at the axis:\n{}", charts[2].svg);
         }
         assert_eq!(charts[0].legend.len(), 2, "the whole has a budget");
         assert_eq!(charts[2].legend.len(), 1, "a category has none");
+        assert_eq!((charts[3].legend.len(), charts[4].legend.len()), (2, 1), "a subsystem has one if the rules say so");
     }
 
     #[test]

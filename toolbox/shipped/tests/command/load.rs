@@ -74,6 +74,10 @@ fn a_small_load_run_prints_every_figure_and_writes_its_report() {
     assert!(parts[0] > 0.0 && parts.iter().all(|&part| part >= 0.0), "{report}");
     assert!((told_us / cpu_us - 1.0).abs() < 1e-6, "the parts are all of {cpu_us} us: {report}");
     assert!(figure(&report, "scopes_us_per_tick.ai") > 0.0, "{report}");
+    // The budget of the frame's own parts is 10 ms of a frame, and a frame has some ticks. The recorder may miss the window's first frame.
+    let frame_us = figure(&report, "budgets_us_per_tick.frame") * figure(&report, "ticks") / figure(&report, "frames");
+    assert!((9_000.0..11_000.0).contains(&frame_us), "{frame_us}: {report}");
+    assert!(find(&report, "budgets_us_per_tick.world").is_none(), "nothing is said of it: {report}");
     for category in ["gameplay", "movement", "network", "replication"] {
         assert!(figure(&report, &format!("categories_us_per_tick.{category}")) > 0.0, "{category}: {report}");
     }
