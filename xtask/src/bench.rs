@@ -7,6 +7,7 @@
 mod peers;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -63,10 +64,21 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     command.args(arguments.small.then_some("--small")).args(arguments.json.then_some("--json")).args(&arguments.more);
     // The small size is for seeing that it works: its figures are nobody's.
     if !arguments.small {
-        command.env("THRONG_BENCH_HISTORY", step::root().join("reports/history"));
-        command.env("THRONG_BENCH_COMMIT", peers::commit());
+        command.env("THRONG_BENCH_HISTORY", history());
+        command.env("THRONG_BENCH_COMMIT", peers::commit()).env("THRONG_BENCH_COMMAND", own_command());
     }
     step::run(&format!("bench {name}"), &mut command, "its own words are above")
+}
+
+/// Where runs are kept for `throng history`.
+fn history() -> PathBuf {
+    step::root().join("reports/history")
+}
+
+/// How this was called.
+fn own_command() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    format!("cargo xtask {}", words.join(" "))
 }
 
 fn names(crates: Vec<crates::Crate>) -> BTreeSet<String> {

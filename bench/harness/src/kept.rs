@@ -15,13 +15,16 @@ use throng_history::{
     store::{self, StoreError},
 };
 
-/// Folder of the history, and the commit that is measured.
+/// Folder of the history, the commit that is measured, and how the bench was called.
 const FOLDER: &str = "THRONG_BENCH_HISTORY";
 const COMMIT: &str = "THRONG_BENCH_COMMIT";
+const COMMAND: &str = "THRONG_BENCH_COMMAND";
 
 pub(crate) fn keep(bench: &str, printed: &Value, machine: Machine) -> Result<(), StoreError> {
     let Some(folder) = env::var_os(FOLDER) else { return Ok(()) };
     let commit = env::var(COMMIT).unwrap_or_else(|_| "unknown".to_owned());
     let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    store::append(Path::new(&folder), &Record::of_bench(bench, printed, &commit, machine, now_unix_s)).map(drop)
+    let command = env::var(COMMAND).unwrap_or_default();
+    let record = Record { command, ..Record::of_bench(bench, printed, &commit, machine, now_unix_s) };
+    store::append(Path::new(&folder), &record).map(drop)
 }

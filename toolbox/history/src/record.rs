@@ -23,6 +23,9 @@ pub struct Record {
     pub scenario: String,
     /// Of what was measured; empty where unknown.
     pub commit: String,
+    /// How a bench was called; empty of load runs, whose scenario says it, and in files of earlier builds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     #[serde(default)]
     pub machine: Machine,
     /// Length of what was measured (s).
@@ -99,6 +102,7 @@ impl Record {
             name: name.to_owned(),
             scenario: String::new(),
             commit: commit.to_owned(),
+            command: String::new(),
             machine,
             seconds: 0.0,
             times_us: times.collect(),

@@ -58,6 +58,7 @@ fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<
         name: report.game.clone(),
         scenario: format!("{}, {} players, {} NPCs", report.scenario, report.players_connected, report.npcs),
         commit: report.commit.clone(),
+        command: String::new(),
         machine,
         seconds: report.seconds,
         tick_budget_us: run.tick_budget_us(),
@@ -349,5 +350,22 @@ mod tests {
         // It may take more by now.
         records[27..].iter_mut().for_each(|run| _ = run.budgets_us.insert("shots".to_owned(), 13.0));
         assert!(Findings::of(&records).above_budget().is_empty());
+    }
+
+    /// Promise: a bench is shown by its own name and size, with how it was called.
+    #[test]
+    fn a_bench_is_shown_with_its_command() {
+        let bench = |number| Record {
+            scenario: "W1, 200 clients".to_owned(),
+            command: format!("cargo xtask bench peers -- --rounds {number}"),
+            ..Record::of_bench("peers", &json!({"floor": {"cpu_ms": 0.5}}), "abc", Machine::default(), number)
+        };
+        let records = [bench(1), bench(2)];
+        let page = Findings::of(&records).page(&Contents::default(), Path::new("reports/history")).unwrap();
+        for part in ["bench peers, W1, 200 clients", "Scopes of floor.cpu_ms", "cargo xtask bench peers -- --rounds 2"]
+        {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("--rounds 1"), "the latest");
     }
 }

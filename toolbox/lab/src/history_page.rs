@@ -124,7 +124,12 @@ fn series(one: &SeriesFindings<'_>) -> Result<Markup, ChartError> {
             h2 { (series.title()) }
             p { (runs) " runs of " (series.commits.len()) " commits; each point is the median of its commit's runs. Where a change may have come in is shaded." }
             div.charts { @for one in &charts { (chart(one)) } }
-            table { (machine_rows(machine)) }
+            table {
+                (machine_rows(machine))
+                @if let Some(run) = series.runs().last().filter(|run| !run.command.is_empty()) {
+                    tr { th { "Latest command" } td { code { (run.command) } } }
+                }
+            }
         }
     })
 }

@@ -4,11 +4,12 @@
 //! keep anybody from measuring the rest. The small size builds Throng and the floor only.
 //!
 //! The bench of one world that fills up is Throng's peer alone, in more sizes: the same program runs it. With `--keep` the
-//! figures of either go to `docs/figures`, where the README's pictures are drawn from.
+//! figures of either go to `docs/figures`, where the README's pictures are drawn from. Either is kept in the history, as every other bench
+//! is in its full size.
 
 use std::path::PathBuf;
 
-use crate::bench::BenchArguments;
+use crate::bench::{self, BenchArguments};
 use crate::error::XtaskError;
 use crate::step::{self, cargo};
 
@@ -44,8 +45,10 @@ pub(super) fn run(name: &str, arguments: &BenchArguments) -> Result<(), XtaskErr
     if arguments.keep {
         table.arg("--keep").arg(step::root().join("docs/figures"));
     }
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    table.arg("--command").arg(format!("cargo xtask {}", words.join(" "))).arg("--commit").arg(commit());
+    if !arguments.small {
+        table.arg("--history").arg(bench::history());
+    }
+    table.arg("--command").arg(bench::own_command()).arg("--commit").arg(commit());
     table.arg("--out").arg(step::root().join("reports")).args(&arguments.more);
     step::run(&format!("bench {name}"), &mut table, "its own words are above")
 }

@@ -5,7 +5,7 @@
 //! every peer once before the next begins, so that what else the machine does meets all of them alike; a peer's
 //! ticks of all rounds are then one sample, of which median and 99th percentile are told.
 
-mod machine;
+mod history;
 mod peers;
 mod plan;
 mod report;
@@ -15,6 +15,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use serde_json::json;
+use throng_history::Machine;
 
 /// Runs the peers' bench.
 #[derive(Parser)]
@@ -53,6 +55,9 @@ struct Arguments {
     /// Folder for the same figures once more, if nothing is wrong with them.
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Folder of the history that they go to, too, if nothing is wrong with them: a run for each size.
+    #[arg(long)]
+    history: Option<PathBuf>,
     /// How all this was called, and the commit of what is measured: for those who read the figures.
     #[arg(long, default_value = "")]
     command: String,
@@ -66,9 +71,10 @@ fn main() -> ExitCode {
     let outcomes = runner::run(&plan);
     let table = report::table(&plan, &outcomes);
     let mut figures = report::figures(&plan, &outcomes);
-    figures["machine"] = machine::here();
-    figures["command"] = arguments.command.into();
-    figures["commit"] = arguments.commit.into();
+    let machine = Machine::here();
+    figures["machine"] = json!(machine);
+    figures["command"] = json!(arguments.command);
+    figures["commit"] = json!(arguments.commit);
     println!("{table}");
     if arguments.json {
         println!("{figures}");
@@ -83,6 +89,13 @@ fn main() -> ExitCode {
         let path = folder.join(plan.name).with_extension(extension);
         if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text)) {
             eprintln!("{}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    if let Some(folder) = arguments.history.filter(|_| problems.is_empty()) {
+        let about = history::About { commit: &arguments.commit, command: &arguments.command, machine: &machine };
+        if let Err(error) = history::keep(&folder, &plan, &outcomes, about) {
+            eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     }

@@ -215,6 +215,19 @@ pub fn figures(plan: &Plan, outcomes: &[Outcome]) -> Value {
     json!({ "bench": plan.name, "rounds": plan.rounds, "rows": rows.collect::<Vec<_>>() })
 }
 
+/// What a history keeps of a row; none if it was not measured. One time: the others are of rounds that the host disturbed, and would be
+/// named for it.
+pub fn kept(outcome: &Outcome) -> Option<Value> {
+    let sums = Sums::of(outcome)?;
+    Some(json!({
+        "cpu_ms": sums.quiet_ms,
+        "bytes_per_client_s": sums.bytes_per_client_s,
+        "bytes_per_update": sums.bytes_per_update,
+        "updates_per_client_tick": sums.updates_per_client_tick,
+        "memory_peak_mb": sums.memory_peak_mb,
+    }))
+}
+
 /// Figures as a file: a row to a line, so that a diff shows which have changed.
 pub fn row_by_row(figures: &Value) -> String {
     let mut figures = figures.clone();
