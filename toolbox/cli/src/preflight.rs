@@ -1,6 +1,7 @@
 //! `throng preflight`: two builds held against each other, subsystem by subsystem. The work is the lab's.
 
 use std::{
+    error::Error,
     fs::OpenOptions,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -73,14 +74,16 @@ const QUICK_S: u32 = 30;
 pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     throng_lab::report::make_folder(&arguments.report)?;
     let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
-    let builder = Builder { name: executable.name.to_owned(), cache };
-    let mut tell = |words: String| remark(words);
-    let base = builder.find("--base", &arguments.base, &mut tell)?;
-    let change = if arguments.change == arguments.base {
-        base.clone()
-    } else {
-        builder.find("--change", &arguments.change, &mut tell)?
+    let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
+    // From here on, so that a stop in the middle of a build leaves no checkout behind.
+    let stop = signals::install_stop();
+    let find = |option, text: &str| {
+        let found = builder.find(option, text, &mut |words: String| remark(words));
+        // The compiler was stopped, too, and that is no mistake in what it compiled.
+        if stop.requested() { Err("stopped while building".into()) } else { found.map_err(Box::<dyn Error>::from) }
     };
+    let base = find("--base", &arguments.base)?;
+    let change = if arguments.change == arguments.base { base.clone() } else { find("--change", &arguments.change)? };
     let mut words = played.to_small_words(PLAYERS);
     if let Some(path) = &arguments.config {
         words.extend(["--config".to_owned(), path.display().to_string()]);
@@ -96,7 +99,6 @@ pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Execu
         pair_s: arguments.pair_s,
         frames_per_step: arguments.frames_per_step,
     };
-    let stop = signals::install_stop();
     match arguments.repeat {
         Some(count) => repeat(&plan, count, &arguments, &stop),
         None => {
@@ -107,11 +109,7 @@ pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Execu
     }
 }
 
-fn run_once(
-    plan: &PreflightPlan,
-    folder: &Path,
-    stop: &StopFlag,
-) -> Result<PreflightReport, Box<dyn std::error::Error>> {
+fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<PreflightReport, Box<dyn Error>> {
     let line = StatusLine::new();
     line.show("the first pair of processes starts");
     let report = preflight::run(plan, stop, |pairs, left_s| {
@@ -156,7 +154,7 @@ fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, stop
     Ok(if seen == 0 { Verdict::Fine } else { Verdict::Failed })
 }
 
-fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error>> {
     if !report.did_the_same {
         remark(
             "note the two sent other packets in the same steps: they play differently, and times are those of different games",
