@@ -13,7 +13,7 @@ use std::{
 };
 
 use throng_lab::{
-    daily::{DayFolder, DayReport, DayRun, DayVerdict, INDEX, RECORDINGS, write_index},
+    daily::{DayFolder, DayReport, DayRun, DayVerdict, RECORDINGS, write_index},
     history::{self, OwnHistory},
     load::LoadRun,
 };
@@ -78,7 +78,8 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
         }),
         Err(error) => remark(format_args!("note {error}")),
     }
-    uploads::push_day(arguments.config.as_deref(), day.path(), day.name(), &root.join(INDEX));
+    let index_path = index.as_ref().ok().map(|(path, _)| path.as_path());
+    uploads::push_day(arguments.config.as_deref(), day.path(), day.name(), index_path);
     if let Ok(files) = &written {
         remark(format_args!("report: {}", files.html.display()));
     }

@@ -14,7 +14,7 @@ use throng_lab::daily::INDEX;
 use throng_platform::process;
 use throng_upload::{
     folder::{Found, as_folder, push_some, put_unless_same},
-    store::Store,
+    store::{Store, StoreError},
     uploader::{Uploader, Watched},
 };
 
@@ -57,30 +57,19 @@ fn folder_of(what: Uploaded, settings: &Settings, server: &Server) -> Option<Pat
 /// is on the disk.
 pub fn push_report(config: Option<&Path>, report: &Path) {
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    tell(
-        report,
-        try_push(config, |there, prefix| {
-            let prefix = format!("{prefix}{unix_s}");
-            push_some(there, report, &prefix, is_wanted, |_| ())?;
-            Ok(prefix)
-        }),
-    );
+    push(config, report, &unix_s.to_string(), |there, at| push_some(there, report, at, is_wanted, |_| ()).map(drop));
 }
 
-/// The same of a day's folder, and of the index over all days on this host.
-pub fn push_day(config: Option<&Path>, folder: &Path, day: &str, index: &Path) {
-    tell(
-        folder,
-        try_push(config, |there, prefix| {
-            let prefix = format!("{prefix}{DAYS}");
-            let of_day = format!("{prefix}/{day}");
-            push_some(there, folder, &of_day, is_wanted, |_| ())?;
-            let name = INDEX.to_owned();
-            let size_bytes = index.metadata()?.len();
-            put_unless_same(there, &prefix, &Found { name, path: index.to_owned(), size_bytes }, None)?;
-            Ok(of_day)
-        }),
-    );
+/// The same of a day's folder, and of the index over all days on this host, if that could be written.
+pub fn push_day(config: Option<&Path>, folder: &Path, day: &str, index: Option<&Path>) {
+    push(config, folder, &format!("{DAYS}/{day}"), |there, at| {
+        push_some(there, folder, at, is_wanted, |_| ())?;
+        let Some(path) = index else { return Ok(()) };
+        let local = |cause| StoreError::Local { path: path.to_owned(), cause };
+        let size_bytes = path.metadata().map_err(local)?.len();
+        let found = Found { name: INDEX.to_owned(), path: path.to_owned(), size_bytes };
+        put_unless_same(there, at.strip_suffix(day).unwrap_or(at), &found, None).map(drop)
+    });
 }
 
 /// The folder of days among reports.
@@ -91,31 +80,46 @@ fn is_wanted(file: &str) -> bool {
     file.split('/').all(|part| part != "saves")
 }
 
-fn tell(folder: &Path, pushed: Result<Option<String>, Box<dyn Error>>) {
-    match pushed {
-        Ok(None) => {}
-        Ok(Some(prefix)) => remark(format_args!("report: in the object store as {prefix}")),
+/// Sends what is in `folder`, to `place` among the reports, where the settings name a store for them.
+fn push(config: Option<&Path>, folder: &Path, place: &str, send: impl FnOnce(&Store, &str) -> Result<(), StoreError>) {
+    let Reports { there, prefix, folder: reports } = match Reports::of(config) {
+        Ok(None) => return,
+        Ok(Some(found)) => found,
+        Err(error) => return remark(format_args!("the report is not in the object store: {error}")),
+    };
+    let below = format!("{reports}/{place}");
+    let at = format!("{prefix}{below}");
+    match send(&there, &at) {
+        Ok(()) => remark(format_args!("report: in the object store as {at}")),
         Err(error) => remark(format_args!(
-            "the report is not in the object store: {error}; `throng sync push {}` tries again",
+            "the report is not in the object store: {error}; `throng sync push {} --at {below}` tries again",
             folder.display()
         )),
     }
 }
 
-/// `None`: the settings name no store for reports.
-fn try_push(
-    config: Option<&Path>,
-    push: impl FnOnce(&Store, String) -> Result<String, Box<dyn Error>>,
-) -> Result<Option<String>, Box<dyn Error>> {
-    let (settings, AnySection {}) = Settings::find(config)?;
-    let store = settings.object_store;
-    if !store.upload.contains(&Uploaded::Reports) {
-        return Ok(None);
+/// Where this host's reports go.
+struct Reports {
+    there: Store,
+    /// What all of its keys begin with.
+    prefix: String,
+    /// Below that.
+    folder: String,
+}
+
+impl Reports {
+    /// `None`: the settings name no store for reports.
+    fn of(config: Option<&Path>) -> Result<Option<Self>, Box<dyn Error>> {
+        let (settings, AnySection {}) = Settings::find(config)?;
+        let store = settings.object_store;
+        if !store.upload.contains(&Uploaded::Reports) {
+            return Ok(None);
+        }
+        let Some(there) = Store::of(&store)? else { return Ok(None) };
+        let name = store.name.or_else(process::host_name).unwrap_or_else(|| "localhost".to_owned());
+        let folder = format!("{name}/{}", Uploaded::Reports.name());
+        Ok(Some(Self { there, prefix: as_folder(&store.prefix), folder }))
     }
-    let Some(there) = Store::of(&store)? else { return Ok(None) };
-    let name = store.name.or_else(process::host_name).unwrap_or_else(|| "localhost".to_owned());
-    let what = Uploaded::Reports.name();
-    push(&there, format!("{}{name}/{what}/", as_folder(&store.prefix))).map(Some)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! The full form runs everything there is, and the crash that comes once in 100,000 actions.
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
@@ -14,7 +15,10 @@ use serde_json::Value;
 use throng_crash::CrashReport;
 use throng_history::Machine;
 
-use crate::child::{Finished, PATIENCE, Signal, Started, alone, finish, folder, this_build, throng, wait_until};
+use crate::{
+    child::{Finished, PATIENCE, Signal, Started, alone, finish, folder, this_build, throng, wait_until},
+    s3_server::{self, S3Server},
+};
 
 const WITHIN: Duration = Duration::from_secs(240);
 
@@ -217,6 +221,79 @@ fn an_index_that_cannot_be_written_hides_no_day() {
         assert!(finished.stderr.contains(part), "{part}: {}", finished.stderr);
     }
     assert!(!finished.stderr.contains("all days: "), "{}", finished.stderr);
+}
+
+/// All files below a folder, by their path in it.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap_or_else(|cause| panic!("{}: {cause}", next.display())) {
+            let path = entry.expect("it can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("it is below").to_owned();
+                found.insert(name, fs::read(&path).expect("it can be read"));
+            }
+        }
+    }
+    found
+}
+
+/// Promise: where the settings name an object store, a day goes there, byte for byte and without what players saved, with the index over
+/// all days; a store that does not answer fails no day, and what would bring it there is told.
+#[test]
+fn a_day_goes_to_the_object_store_with_the_index_over_all_days() {
+    let _alone = alone();
+    let server = S3Server::start("daily");
+    let (root, pulled, settings) =
+        (folder("daily-store"), folder("daily-store-pulled"), folder("daily-store-settings"));
+    let store = server.settings(s3_server::KEY, s3_server::KEY);
+    let text = format!(
+        "[object_store]\nendpoint = {:?}\nbucket = {:?}\nprefix = \"night\"\nkey_file = {:?}\nname = \"host-7\"\n",
+        server.endpoint,
+        s3_server::BUCKET,
+        store.key_file.expect("the key is in a file"),
+    );
+    let settings = settings.join("throng.toml");
+    fs::write(&settings, text).expect("a folder of ours");
+    let settings = settings.to_str().expect("a plain path");
+    let size = ["--game", "frontier", "--scenario", "usual", "--players", "4", "--npcs", "0", "--seconds", "2"];
+    let run =
+        || finish(throng(&words(&root, &[&size[..], &["--history", "none", "--config", settings]].concat())), WITHIN);
+
+    let finished = run();
+    let (day, place) = check_day(&finished, &root);
+    let day = day["day"].as_str().expect("it is named after its day");
+    let told = format!("report: in the object store as night/host-7/reports/daily/{day}");
+    assert!(finished.stderr.contains(&told), "{}", finished.stderr);
+    let to = pulled.to_str().expect("a plain path");
+    let pull = finish(throng(&["sync", "pull", to, "--at", "host-7/reports/daily", "--config", settings]), WITHIN);
+    assert!(pull.status.success(), "{}", pull.stderr);
+    let (mut there, mut here) = (contents(&pulled), contents(&place));
+    assert_eq!(
+        there.remove(Path::new("index.html")),
+        fs::read(root.join("index.html")).ok(),
+        "the index is beside the days"
+    );
+    let all = here.len();
+    here.retain(|name, _| !name.iter().any(|part| part == "saves"));
+    assert!(here.len() < all, "the run has saved players, who are nobody's report");
+    let here: BTreeMap<PathBuf, Vec<u8>> =
+        here.into_iter().map(|(name, bytes)| (Path::new(day).join(name), bytes)).collect();
+    assert!(here.contains_key(&Path::new(day).join("frontier-usual/report.json")), "{:?}", here.keys());
+    assert_eq!(there.keys().collect::<Vec<_>>(), here.keys().collect::<Vec<_>>());
+    assert!(there == here, "every byte");
+
+    drop(server);
+    let finished = run();
+    let (again, place) = check_day(&finished, &root);
+    let again = again["day"].as_str().expect("it is named after its day");
+    let command = format!("`throng sync push {} --at host-7/reports/daily/{again}` tries again", place.display());
+    for part in ["the report is not in the object store: ", &command] {
+        assert!(finished.stderr.contains(part), "{part}: {}", finished.stderr);
+    }
 }
 
 /// Promise: who stops a day gets a report of what there was.

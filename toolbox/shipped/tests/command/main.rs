@@ -6,7 +6,7 @@
 //!   idle       what wakes a server that nobody plays on
 //!   supervised a server that dies is started again, and not for ever
 //!   load       the daily load test in small
-//!   daily      every scenario in one folder for the day, and a rare crash found, linked and replayed
+//!   daily      every scenario in one folder for the day, and in an object store, and a rare crash found, linked and replayed
 //!   density    how many instances of a command a host holds
 //!   host       what loads that are known use, and limits that hold a server up
 //!   console    commands of a running server
@@ -33,6 +33,7 @@
 //!   paused     a server whose process is stopped for a while
 //!   child  crowd  player  game  address    the processes and the players that the tests are made of
 //!   strangers  half_open  reliable_pair  figures    what attacks and lines are made of, and what they did
+//!   s3_server  an object store that is not ours
 //! ```
 //!
 //! Every server takes free ports and says which; every child ends with the test that started it, also when that test
@@ -71,6 +72,9 @@ mod prometheus;
 mod recorder;
 mod recordings;
 mod reliable_pair;
+#[path = "../../../upload/tests/object_store/server.rs"]
+#[allow(dead_code, reason = "its own tests start another kind of store, too")]
+mod s3_server;
 mod service;
 mod slow;
 mod soak;

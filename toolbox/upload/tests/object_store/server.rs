@@ -1,5 +1,7 @@
 //! S3 servers that are not ours, on loopback. One is s3rver, from npm, by the versions in `tests/s3rver/package-lock.json`: it
 //! knows the id of its key, and believes every signature. The other, of the full form, is versitygw, which believes none.
+//!
+//! The tests of the shipped command have it, too (`toolbox/shipped/tests/command/daily.rs`).
 
 use std::{
     fs,
@@ -36,7 +38,7 @@ pub fn folder(name: &str) -> PathBuf {
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let wanted = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/s3rver");
+        let wanted = Path::new(env!("CARGO_MANIFEST_DIR")).join("../upload/tests/s3rver");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("s3rver");
         let program = folder.join("node_modules/s3rver/bin/s3rver.js");
         let lock = "package-lock.json";
