@@ -17,8 +17,11 @@ const WALK = 4;
 const USE = 8;
 const LOAD = 16;
 const TURN = 2 * Math.PI;
-/** Looking straight ahead. */
-const LEVEL = 32_768;
+/** Eyes and chests are so high (m). Seen from above a pointer says no height: a shot goes for the chest of whoever is under it. */
+const EYE_M = 1.65;
+const CHEST_M = 1.3;
+/** Who points at his own feet looks this far ahead (m). */
+const AIM_M_MIN = 2;
 const COLORS = ["#6db3f2", "#f2a65a"] as const;
 
 const runner = new Runner();
@@ -55,12 +58,15 @@ void play(schema, {
     const [east, north] = controls.direction;
     const [x, z] = camera.worldAt(controls.pointerX, controls.pointerY);
     own.yaw = (Math.atan2(x - own.x, z - own.z) + TURN) % TURN;
+    const up = Math.atan2(CHEST_M - EYE_M, Math.max(Math.hypot(x - own.x, z - own.z), AIM_M_MIN));
     const isWalking = controls.isDown("ShiftLeft", "ShiftRight");
     const down = (button: number, ...codes: string[]): number => (controls.isDown(...codes) ? button : 0);
     const buttons = down(FIRE, "Mouse0") | down(JUMP, "Space") | down(USE, "KeyE") | down(LOAD, "KeyR") | (isWalking ? WALK : 0);
     const [moveX, moveZ] = [Math.round(east * 127), Math.round(north * 127)];
     const yaw = Math.floor(own.yaw * (65_536 / TURN)) & 0xffff;
-    const number = client.sendInput("duel.input", { move_x: moveX, move_z: moveZ, yaw, pitch: LEVEL, buttons }, nowMs);
+    // 0 is straight down, 65,535 straight up.
+    const pitch = Math.round((up / Math.PI + 0.5) * 65_535);
+    const number = client.sendInput("duel.input", { move_x: moveX, move_z: moveZ, yaw, pitch, buttons }, nowMs);
     const metres = (isWalking ? WALK_M_PER_S : RUN_M_PER_S) / client.world!.tickHz / 127;
     runner.took(number, moveX * metres, moveZ * metres);
   },
