@@ -8,7 +8,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
-import { type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
+import { GIVES_UP_MS, type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
 
 // Node's own arguments and the file's name come first.
 const [game = "precinct", browsers = "200", native = "500", seconds = "30"] = process.argv.slice(2);
@@ -74,7 +74,7 @@ async function browse(playUrl: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     // As the server gives tokens to everybody: 20 a second.
     const { token, ways } = await takeToken(playUrl, index % 10 === 0);
-    clients.push(new SocketClient(schema, token, await openWebSocket(ways.webSocket)));
+    clients.push(new SocketClient(schema, token, await openWebSocket(ways.webSocket, GIVES_UP_MS)));
     await rest(60);
   }
   const name = schema.data.inputs[0]!.name as never;
@@ -87,7 +87,7 @@ async function browse(playUrl: string, count: number): Promise<void> {
       client.takeMessages();
     });
   }, 25);
-  await until("all browsers play", () => clients.every(({ client }) => client.replicas.size > 0), 60_000);
+  await until("all browsers play", () => clients.every(({ client }) => client.replicas.size > 0));
   console.log("playing");
   createInterface({ input: process.stdin })
     .on("line", () => {
@@ -137,7 +137,7 @@ async function measured(server: LiveServer, browsers: Browsers | null): Promise<
 
 async function crowd(native: number, count: number): Promise<Figures> {
   const server = await start(game, native);
-  await until("all native clients play", () => server.status()["players"]! >= native, 180_000);
+  await until("all native clients play", () => server.status()["players"]! >= native);
   const browsers = count > 0 ? new Browsers(server.playUrl, count) : null;
   await browsers?.playing();
   await rest(5000);

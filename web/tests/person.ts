@@ -4,6 +4,7 @@
 
 import type { Page } from "playwright-core";
 import type { SocketClient } from "../client/index.ts";
+import { ROWS, SQUARE_M } from "../play/duel/map.ts";
 
 /** What the page's client knows, and what it was told since the test began to look. */
 export interface Known {
@@ -18,7 +19,8 @@ export interface Known {
   readonly tunnel: string;
   /** Of a match: which part of a round it is. */
   readonly phase: string | null;
-  /** Whoever may be fought, the nearest first. */
+  /** Whoever may be fought, the nearest first; of a match those with no wall between, since one hears of the others a moment
+   * before they come round their corner. */
   readonly enemies: readonly Place[];
   /** By the server: shots and blows of this player, and those that hurt somebody. */
   readonly shots: number;
@@ -30,9 +32,12 @@ export interface Place {
   readonly z: number;
 }
 
+/** Pixels of a metre in a picture as small as the tests' is. */
+export const METRE_PIXELS = 13;
+
 /** Looks on while the page draws: each frame takes the events, and with them what they say of this player. */
 export function watch(page: Page, game: string): Promise<void> {
-  return page.evaluate((name) => {
+  return page.evaluate(([name, pixels, rows, square]) => {
     const { session } = globalThis.throng as { session: SocketClient };
     const { client } = session;
     const replicas = client.replicas;
@@ -41,7 +46,8 @@ export function watch(page: Page, game: string): Promise<void> {
     (globalThis as any).told = told;
     let shotsBefore: number | null = null;
     const health = new Map<unknown, number>();
-    // A match's players run at 5 m/s: the pointer follows each frame, and where they are shown, since shots go into that past.
+    // A match's players run at 5 m/s: the pointer is on the nearest one, where that is shown at the moment of the input, since
+    // shots go into that past.
     const tracks = new Map<unknown, { tick: number; x: number; z: number }[]>();
     const follow = (own: unknown): void => {
       const seen = client.seen(performance.now());
@@ -56,16 +62,33 @@ export function watch(page: Page, game: string): Promise<void> {
         while (track.length > 1 && track[1]!.tick <= seen.tick) track.shift();
         const player = get(id, "Player");
         if (id === own || !player || player.team === get(own, "Player")?.team || ((alive >>> player.seat) & 1) === 0) continue;
-        const { x, z } = track[0]!;
+        const [from, to] = [track[0]!, track[1] ?? track[0]!];
+        const share = to === from ? 0 : Math.max((seen.tick + seen.part - from.tick) / (to.tick - from.tick), 0);
+        const [x, z] = [from.x + (to.x - from.x) * share, from.z + (to.z - from.z) * share];
         const apart = Math.hypot(x - at.x, z - at.z);
-        if (!nearest || apart < nearest.apart) nearest = { x, z, apart };
+        if (isInSight(at, { x, z }) && (!nearest || apart < nearest.apart)) nearest = { x, z, apart };
       }
       if (!nearest) return;
-      const [width, height] = [innerWidth, innerHeight];
-      const points = 180 / Math.max(nearest.apart, 0.1);
-      const where = { clientX: width / 2 + (nearest.x - at.x) * points, clientY: height / 2 - (nearest.z - at.z) * points };
+      const where = { clientX: innerWidth / 2 + (nearest.x - at.x) * pixels, clientY: innerHeight / 2 - (nearest.z - at.z) * pixels };
       document.querySelector("canvas")!.dispatchEvent(new PointerEvent("pointermove", where));
     };
+    const isInSight = (from: Place, to: Place): boolean => {
+      const apart = Math.hypot(to.x - from.x, to.z - from.z);
+      for (let far = 0; far < apart; far += 0.2) {
+        const [x, z] = [from.x + ((to.x - from.x) * far) / apart, from.z + ((to.z - from.z) * far) / apart];
+        const letter = rows[rows.length / 2 - 1 - Math.floor(z / square)]?.[Math.floor(x / square) + rows[0]!.length / 2];
+        if (letter === "#" || letter === "C") return false;
+      }
+      return true;
+    };
+    if (name === "duel") {
+      (globalThis as any).isInSight = isInSight;
+      const due = client.dueInputs.bind(client);
+      client.dueInputs = (nowMs) => {
+        if (client.ownEntity !== null) follow(client.ownEntity);
+        return due(nowMs);
+      };
+    }
     const take = client.takeEvents.bind(client);
     client.takeEvents = () => {
       const events = take();
@@ -77,7 +100,6 @@ export function watch(page: Page, game: string): Promise<void> {
         if (event === "spell.cast" && value.caster === own) told.shots++;
         if (event === "combat.damage" && value.source === own && value.target !== own) told.hits++;
       }
-      if (name === "duel") follow(own);
       if (name !== "precinct") return events;
       // Here a hit is known by what it did: who stands where this player aims is hurt in the tick of the player's own shot.
       const action = get(own, "Action");
@@ -96,7 +118,7 @@ export function watch(page: Page, game: string): Promise<void> {
       }
       return events;
     };
-  }, game);
+  }, [game, METRE_PIXELS, ROWS, SQUARE_M] as const);
 }
 
 /** What the page's client knows now. */
@@ -122,6 +144,7 @@ export function known(page: Page, game: string): Promise<Known> {
       ? each(place)
           .filter(([id]) => id !== client.ownEntity && isEnemy[name]!(id))
           .map(([, { x, z }]) => ({ x, z }))
+          .filter((place) => (globalThis as any).isInSight?.(own, place) ?? true)
           .sort((a, b) => Math.hypot(a.x - own.x, a.z - own.z) - Math.hypot(b.x - own.x, b.z - own.z))
       : [];
     const { stateChecks, stateErrors } = replicas.counts;

@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { start, until } from "./live_server.ts";
+import { GIVES_UP_MS, TEST_GIVES_UP_MS, start, until } from "./live_server.ts";
 import { launch } from "./page.ts";
 import { wayThrough } from "./duel_way.ts";
-import { Hands, type Known, type Place, known, watch } from "./person.ts";
+import { Hands, type Known, METRE_PIXELS, type Place, known, watch } from "./person.ts";
 
 let browser: Browser;
 before(async () => void (browser = await launch()));
@@ -26,6 +26,8 @@ interface Fight {
   readonly pixels?: number;
   /** Keys that are held beside the mouse while somebody is near enough. */
   readonly keys: readonly string[];
+  /** Shift runs, where it is far. */
+  readonly runs?: true;
   isOn(now: Known): boolean;
   /** The page's own pointer follows whoever is nearest, frame by frame. */
   readonly follows?: true;
@@ -39,16 +41,16 @@ const FIGHTS: Record<string, Fight> = {
     bots: 12,
     over: "WebTransport",
     within: 12,
-    // In a picture as small as this one.
-    pixels: 13,
+    pixels: METRE_PIXELS,
     keys: ["Digit1", "Space"],
+    runs: true,
     isOn: () => true,
   },
   // A match of ten, which begins when they are there.
   duel: {
     bots: 9,
     over: "WebTransport",
-    settings: "warm_up_s = 1\nstagger_s = 0\nbuy_s = 1\nround_s = 40\nover_s = 1\nrounds_to_win = 30\nfill_s = 60",
+    settings: "warm_up_s = 1\nstagger_s = 0\nbuy_s = 1\nround_s = 30\nspike_s = 10\nover_s = 1\nrounds_to_win = 30\nfill_s = 60",
     within: 25,
     keys: [],
     isOn: ({ phase }) => phase === "Live" || phase === "Planted",
@@ -63,8 +65,9 @@ function keysTo([east, north]: readonly [number, number]): string[] {
   return [...(Math.abs(east) > apart / 3 ? [east > 0 ? "KeyD" : "KeyA"] : []), ...(Math.abs(north) > apart / 3 ? [north > 0 ? "KeyW" : "KeyS"] : [])];
 }
 
-/** One look of a person: points at the nearest, goes there until near enough, and fights. */
-async function act(hands: Hands, { own, ...now }: Known, fight: Fight, turn: number): Promise<void> {
+/** One look of a person: points at the nearest, goes there until near enough, and fights. Who has stood still for some looks
+ * tries another way. */
+async function act(hands: Hands, { own, ...now }: Known, fight: Fight, turn: number, stillTurns: number): Promise<void> {
   const target = now.enemies[0];
   if (!own || !fight.isOn({ own, ...now })) {
     await hands.trigger(false);
@@ -81,14 +84,14 @@ async function act(hands: Hands, { own, ...now }: Known, fight: Fight, turn: num
   const apart = Math.max(Math.hypot(...to), 0.1);
   const pixels = fight.pixels ?? 150 / apart;
   if (!fight.follows) await hands.point(to[0] * pixels, to[1] * pixels);
-  const goesAside = turn % 40 > 30 && !fight.way;
+  const goesAside = stillTurns % 25 > 15 && !fight.way;
   if (apart > fight.within || goesAside) {
     await hands.trigger(false);
-    return hands.hold(goesAside ? [aside] : keysTo(to));
+    return hands.hold([...(goesAside ? [aside] : keysTo(to)), ...(fight.runs ? ["ShiftLeft"] : [])]);
   }
-  // Whom a click chooses is chosen anew each time; a trigger is held.
+  // Whom a click chooses is chosen anew each time; a weapon that climbs comes down between two bursts.
   if (fight.pixels) await hands.trigger(false);
-  await hands.trigger(true);
+  await hands.trigger(!fight.follows || turn % 8 < 4);
   await hands.hold(fight.keys);
 }
 
@@ -97,7 +100,7 @@ async function play(game: string): Promise<void> {
   const server = await start(game, fight.bots, fight.settings ? `[game]\n${fight.settings}\n` : "");
   const page = await browser.newPage({ viewport: { width: 480, height: 400 } });
   // Whatever a step waits for that is not said by `until`: a picture's frame, an answer of the page.
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(GIVES_UP_MS);
   try {
     const errors: string[] = [];
     page.on("pageerror", (error) => errors.push(String(error)));
@@ -108,19 +111,24 @@ async function play(game: string): Promise<void> {
     await until("in a world, with somebody to steer", async () => {
       now = await known(page, game);
       return now.own !== null && now.state === "connected" && fight.isOn(now);
-    }, 60_000, told);
+    }, told);
     await watch(page, game);
     server.measure("begin");
     const hands = new Hands(page);
     const first = now.own!;
     let [farthest, turn] = [0, 0];
-    await until("walked, hit somebody, and held 200 values against the server's", async () => {
+    let moved = { at: first, turn };
+    await until("walked, hit somebody, and held 100 values against the server's", async () => {
       now = await known(page, game);
       assert.deepEqual([now.errors, now.protocolErrors, errors], [0, 0, []], told());
-      await act(hands, now, fight, turn++);
-      if (now.own) farthest = Math.max(farthest, Math.hypot(now.own.x - first.x, now.own.z - first.z));
-      return farthest > 1 && now.shots >= 3 && now.hits >= 1 && now.checks >= 200;
-    }, 120_000, () => `went ${farthest.toFixed(1)} m; ${told()}`);
+      if (now.own) {
+        farthest = Math.max(farthest, Math.hypot(now.own.x - first.x, now.own.z - first.z));
+        if (Math.hypot(now.own.x - moved.at.x, now.own.z - moved.at.z) > 1) moved = { at: now.own, turn };
+      }
+      await act(hands, now, fight, turn, turn - moved.turn);
+      turn++;
+      return farthest > 1 && now.shots >= 3 && now.hits >= 1 && now.checks >= 100;
+    }, () => `went ${farthest.toFixed(1)} m; ${told()}`);
     await hands.trigger(false);
     await hands.hold([]);
     server.measure("end");
@@ -142,5 +150,5 @@ async function play(game: string): Promise<void> {
 
 // Each waits for its world, its match and its enemies most of the time.
 describe("a person in a browser fights among bots", { concurrency: true }, () => {
-  for (const game of Object.keys(FIGHTS)) test(`of ${game}`, { timeout: 200_000 }, () => play(game));
+  for (const game of Object.keys(FIGHTS)) test(`of ${game}`, { timeout: TEST_GIVES_UP_MS }, () => play(game));
 });

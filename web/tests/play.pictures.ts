@@ -19,7 +19,7 @@ try {
           const { page, errors, context } = await livePage(browser, server.playUrl, { width, height, dark });
           const shoot = (what: string) => page.screenshot({ path: `${OUT}/play-${game}-${what}-${name}-${dark ? "dark" : "light"}.png` });
           await shoot("first");
-          await until(`somebody to steer in ${game}`, async () => (await known(page, game)).own !== null, game === "duel" ? 30_000 : 20_000).catch(console.error);
+          await until(`somebody to steer in ${game}`, async () => (await known(page, game)).own !== null).catch(console.error);
           await page.keyboard.down("KeyD");
           await page.mouse.move(width * 0.6, height * 0.4);
           await page.mouse.down();

@@ -9,7 +9,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
 import { ATTACKS, rest } from "./attacks.ts";
-import { type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
+import { GIVES_UP_MS, type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
 import { launch } from "./page.ts";
 
 const [turns = "12", seconds = "5", game = "precinct"] = process.argv.slice(2);
@@ -38,8 +38,8 @@ async function compare(): Promise<void> {
   const server = await start(game, BOTS);
   try {
     const { token, ways } = await takeToken(server.playUrl);
-    const honest = new SocketClient(new Schema((await takeSchema(server.playUrl)) as SchemaData), token, await openWebSocket(ways.webSocket));
-    await until("all play", () => server.status()["players"]! >= BOTS + 1 && honest.client.replicas.size > 0, 60_000);
+    const honest = new SocketClient(new Schema((await takeSchema(server.playUrl)) as SchemaData), token, await openWebSocket(ways.webSocket, GIVES_UP_MS));
+    await until("all play", () => server.status()["players"]! >= BOTS + 1 && honest.client.replicas.size > 0);
     const attackers = spawn("nice", ["-n", "19", process.execPath, ...process.execArgv, process.argv[1]!, "attack", server.playUrl], { stdio: ["pipe", "pipe", "inherit"] });
     const said = createInterface({ input: attackers.stdout! })[Symbol.asyncIterator]();
     await said.next();
