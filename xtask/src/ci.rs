@@ -1,8 +1,8 @@
 //! CI: what every change must pass.
 //!
 //! ```text
-//! setup, format, tidy, tests built │ tests, which mostly wait            │ pages in a browser; what was built is tried
-//!                                  │ checks, in the idle class           │
+//! setup, format, tidy, tests built │ tests, which mostly wait            │ pages in a browser; games played there; what was
+//!                                  │ checks, in the idle class           │ built is tried
 //! ```
 //!
 //! A step that fails ends it; tests and checks both run to their end.
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
     }
     tested.and(checked)?;
     web::check()?;
+    web::play_with_that_of_tests()?;
     image::ci()?;
     new_game::made().play()?;
     fuzz::ci()?;

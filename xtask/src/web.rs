@@ -46,17 +46,25 @@ pub(crate) fn check() -> Result<(), XtaskError> {
     step::run("web tests in chromium", npm().env("THRONG", server).args(["run", "--silent", "test:browser"]), next)
 }
 
-/// Has the client play against the shipped command: in chromium and in Node, in every game, hostile peers included.
+/// Has the client play against the command as the sources are now.
 pub(crate) fn play() -> Result<(), XtaskError> {
     install()?;
-    let executable = command::built()?;
+    played(&command::built()?)
+}
+
+/// The same against the command that the tests were built with. To be run while nothing else does: persons and bots fight
+/// here, and what is late for that is late for everybody.
+pub(crate) fn play_with_that_of_tests() -> Result<(), XtaskError> {
+    install()?;
+    played(&command::of_tests()?)
+}
+
+/// In chromium and in Node, in every game, hostile peers included.
+fn played(executable: &Path) -> Result<(), XtaskError> {
     let mut command = npm();
     command.args(["run", "--silent", "test:live"]).env("THRONG", executable);
-    step::run(
-        "played in browsers",
-        &mut command,
-        "run it alone in web/: `npm run test:live`, with the command in THRONG",
-    )
+    let next = "run it alone in web/: `npm run test:live`, with the command in THRONG";
+    step::run("played in browsers", &mut command, next)
 }
 
 /// What pages believe that a game says is what it says: a page of another schema is refused by its server.
