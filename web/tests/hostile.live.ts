@@ -1,4 +1,4 @@
-// Promise: whatever strangers do with WebSockets, those who play go on: nobody is thrown out, no world stands still, and no value
+// Promise: whatever strangers do with WebSockets, requests and metrics, those who play go on: nobody is thrown out, no world stands still, and no value
 // is wrong. What a tick costs meanwhile is measured by `npm run hostile`.
 
 import assert from "node:assert/strict";
@@ -22,7 +22,7 @@ async function counter(server: LiveServer, name: string): Promise<number> {
 test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async () => {
   const server = await start("precinct", 50);
   const { ways } = await takeToken(server.playUrl);
-  const url = new URL(ways.webSocket.replace(/^ws/, "http"));
+  const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin: server.adminAddress };
   const schema = new Schema((await takeSchema(server.playUrl)) as SchemaData);
   const honest: SocketClient[] = [];
   for (let index = 0; index < 5; index++) {
@@ -33,7 +33,7 @@ test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, 
   const before = honest.map(({ client }) => client.replicas.counts.stateChecks);
   let isOver = false;
   const attacks = Object.values(ATTACKS);
-  const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(url, () => isOver));
+  const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(place, () => isOver));
   let [opened, refused] = [0, 0];
   await until("the server has had enough of them, and those who play go on", async () => {
     [opened, refused] = [await counter(server, "browser_opened"), await counter(server, "browser_refused_allowance")];

@@ -1,9 +1,9 @@
-// What hostile peers cost those who play: the mean of a tick while 40 of them do their worst with WebSockets, and some with
-// WebTransport in a browser, beside that of the seconds before and after, in turns.
+// What hostile peers cost those who play: the mean of a tick while 40 of them do their worst with WebSockets, requests and metrics,
+// and some with WebTransport in a browser, beside that of the seconds before and after, in turns.
 //
-// `THRONG=../target/release/throng npm run hostile [TURNS] [SECONDS] [GAME]`. A figure is the median of all turns, of a tick's
-// time by the server's own metrics. Who attacks has a low priority, since on a host of their own they would take no core
-// of the server's.
+// `THRONG=../target/release/throng npm run hostile [TURNS] [SECONDS] [GAME] [ATTACK...]`; attacks are those of attacks.ts, and
+// `sessions`. A figure is the median of all turns, of a tick's time by the server's own metrics. Who attacks runs in the idle
+// class, since on a host of its own it would take no core of the server's.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -12,7 +12,7 @@ import { ATTACKS, rest } from "./attacks.ts";
 import { GIVES_UP_MS, type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
 import { launch } from "./page.ts";
 
-const [turns = "12", seconds = "5", game = "precinct"] = process.argv.slice(2);
+const [turns = "12", seconds = "5", game = "precinct", ...kinds] = process.argv.slice(2);
 const PEERS = 40;
 const SESSIONS = 10;
 const BOTS = 200;
@@ -40,7 +40,8 @@ async function compare(): Promise<void> {
     const { token, ways } = await takeToken(server.playUrl);
     const honest = new SocketClient(new Schema((await takeSchema(server.playUrl)) as SchemaData), token, await openWebSocket(ways.webSocket, GIVES_UP_MS));
     await until("all play", () => server.status()["players"]! >= BOTS + 1 && honest.client.replicas.size > 0);
-    const attackers = spawn("nice", ["-n", "19", process.execPath, ...process.execArgv, process.argv[1]!, "attack", server.playUrl], { stdio: ["pipe", "pipe", "inherit"] });
+    const args = [process.execPath, ...process.execArgv, process.argv[1]!, "attack", server.playUrl, server.adminAddress, ...kinds];
+    const attackers = spawn("chrt", ["--idle", "0", ...args], { stdio: ["pipe", "pipe", "inherit"] });
     const said = createInterface({ input: attackers.stdout! })[Symbol.asyncIterator]();
     await said.next();
     await rest(10_000);
@@ -72,9 +73,11 @@ async function compare(): Promise<void> {
 }
 
 /** The other process: attacks between the lines `on` and `off`. */
-async function attack(playUrl: string): Promise<void> {
+async function attack(playUrl: string, admin: string, kinds: readonly string[]): Promise<void> {
   const { ways } = await takeToken(playUrl);
-  const url = new URL(ways.webSocket.replace(/^ws/, "http"));
+  const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin };
+  const isMeant = (kind: string): boolean => kinds.length === 0 || kinds.includes(kind);
+  const each = Object.entries(ATTACKS).flatMap(([kind, attack]) => (isMeant(kind) ? [attack] : []));
   const browser = await launch();
   const page = await browser.newPage();
   await page.goto(`${playUrl}schema.js`);
@@ -85,9 +88,8 @@ async function attack(playUrl: string): Promise<void> {
     .on("line", async (line) => {
       if (line === "on") {
         isOver = false;
-        const each = Object.values(ATTACKS);
-        all = Array.from({ length: PEERS }, (_, index) => each[index % each.length]!(url, () => isOver));
-        all.push(page.evaluate(attackSessions, { place: ways.webTransport!, count: SESSIONS }));
+        all = Array.from({ length: each.length > 0 ? PEERS : 0 }, (_, index) => each[index % each.length]!(place, () => isOver));
+        if (isMeant("sessions")) all.push(page.evaluate(attackSessions, { place: ways.webTransport!, count: SESSIONS }));
       } else {
         isOver = true;
         await page.evaluate(() => void ((globalThis as any).isOver = true));
@@ -98,7 +100,7 @@ async function attack(playUrl: string): Promise<void> {
     .on("close", () => void browser.close().finally(() => process.exit()));
 }
 
-/** In a page: datagrams and streams of noise as fast as they go, and sessions that say nothing. */
+/** In a page: datagrams and streams of noise as fast as they go, streams that stand still half-way, and sessions that say nothing. */
 async function attackSessions({ place, count }: { place: { url: string; certificateHash: string | null }; count: number }): Promise<void> {
   const global = globalThis as any;
   global.isOver = false;
@@ -111,14 +113,17 @@ async function attackSessions({ place, count }: { place: { url: string; certific
         await session.ready;
         const datagrams = session.datagrams as any;
         const writer = (datagrams.createWritable?.() ?? datagrams.writable).getWriter();
+        const kind = index % 4;
+        // Half a packet each, and no end: as many as the server takes at once, but two.
+        for (let stream = 0; kind === 3 && stream < 6; stream++) await (await session.createUnidirectionalStream()).getWriter().write(new Uint8Array(600));
         for (let sent = 0; !global.isOver; sent++) {
-          if (index % 3 === 0) await writer.write(crypto.getRandomValues(new Uint8Array(1 + (sent % 1000))));
-          if (index % 3 === 1) {
+          if (kind === 0) await writer.write(crypto.getRandomValues(new Uint8Array(1 + (sent % 1000))));
+          if (kind === 1) {
             const stream = (await session.createUnidirectionalStream()).getWriter();
             await stream.write(new Uint8Array(1 + (sent % 3000)));
             await stream.close();
           }
-          if (index % 3 === 2 || sent % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+          if (kind > 1 || sent % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
         }
       } catch {
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -129,5 +134,5 @@ async function attackSessions({ place, count }: { place: { url: string; certific
   await Promise.all(Array.from({ length: count }, (_, index) => one(index)));
 }
 
-if (turns === "attack") await attack(seconds);
+if (turns === "attack") await attack(seconds, game, kinds);
 else await compare();
