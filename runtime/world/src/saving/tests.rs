@@ -221,13 +221,13 @@ fn a_store_that_turns_is_seen_once_and_in_a_replay_as_well() {
         world.set_saves_away(is_away);
         world.tick();
     };
-    [false, false, true, true].map(|is_away| step(&mut world, is_away));
+    [false, false, true, true].into_iter().for_each(|is_away| step(&mut world, is_away));
     // It has not ticked but when it had a reason to.
     assert_eq!(world.ecs().resource::<Seen>().0, [(false, false), (true, true)]);
     let mut checkpoint = Vec::new();
     world.game_world_mut().checkpoint(PlayerEntities::Stay, &mut checkpoint).unwrap();
     world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
-    [true, false, true].map(|is_away| step(&mut world, is_away));
+    [true, false, true].into_iter().for_each(|is_away| step(&mut world, is_away));
     assert_eq!(world.ecs().resource::<Seen>().0[2..], [(false, true), (true, true)]);
 
     let log = world.game_world_mut().take_log().unwrap();
