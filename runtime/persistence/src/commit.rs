@@ -6,7 +6,10 @@
 //!
 //! Plain data. Packing a value allocates for its bytes, on the caller's thread.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use thiserror::Error;
 use throng_pack::{HasSchema, PackError, envelope};
@@ -26,6 +29,8 @@ pub struct Commit {
     pub(crate) writes: BTreeMap<Key, Write>,
     pub(crate) fences: BTreeMap<Key, u64>,
     pub(crate) items: BTreeMap<ItemKind, i64>,
+    /// See [`Commit::from_source`].
+    pub(crate) sources: BTreeSet<u64>,
     bytes: usize,
 }
 
@@ -65,6 +70,13 @@ impl Commit {
     /// only, and so are the cells of a world that was.
     pub fn under(&mut self, lease: &Lease) -> &mut Commit {
         self.fences.insert(lease.key, lease.fence);
+        self
+    }
+
+    /// It was built on all that came from this source before, a world for instance, whatever that wrote: if the store refuses
+    /// one of those, and its giver does not know yet, this one is refused as well. The number means something to the giver alone.
+    pub fn from_source(&mut self, source: u64) -> &mut Commit {
+        self.sources.insert(source);
         self
     }
 
@@ -110,6 +122,7 @@ impl Commit {
             self.write(key, write);
         }
         self.fences.extend(later.fences);
+        self.sources.extend(later.sources);
         for (kind, count) in later.items {
             self.items_created(kind, count);
         }

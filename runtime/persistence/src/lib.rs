@@ -45,7 +45,7 @@
 //! ## Where to read
 //!
 //! [`commit`] says what may be asked and answered, [`writer`] how a tick asks, [`store`] what keeps the records and
-//! [`embedded`] how the default does; [`lease`] who may write a player, and [`conservation`] how it is shown that nothing
+//! [`embedded`] how the default does; [`lease`] who may write a player or a world, and [`conservation`] how it is shown that nothing
 //! was doubled or lost. [`versions`] reads what an older program saved.
 //!
 //! ## Cost

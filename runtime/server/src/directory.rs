@@ -56,7 +56,7 @@ pub trait Directory: Send {
         let _ = now;
     }
 
-    /// A world has ended, because it was retired or because it panicked: nobody can be placed in it any more.
+    /// A world has ended, because it was retired, because it panicked, or because what was done in it had to be undone: nobody can be placed in it any more.
     fn world_ended(&mut self, world: WorldId) {
         let _ = world;
     }

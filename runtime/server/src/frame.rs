@@ -121,7 +121,9 @@ impl Server {
         finished.sort_unstable_by_key(|finished| finished.task.world.id());
         for finished in finished.drain(..) {
             let cost = finished.cost();
-            let mut hosted = finished.task;
+            let Some(mut hosted) = self.send_back_if_marked(finished.task, self.timeline.start_of(frame)) else {
+                continue;
+            };
             if finished.panicked {
                 self.end_panicked(hosted, self.timeline.start_of(frame));
                 continue;
@@ -189,10 +191,7 @@ impl Server {
                 self.game_totals.leave_out(world.gauges_mut());
                 slot.ladder.reset();
             }
-            let Some(mut hosted) = self.take_back_if_marked(hosted, &[], self.timeline.start_of(frame)) else {
-                continue;
-            };
-            self.see_off(&mut hosted.world);
+            self.see_off(world);
             if let Some(slot) = self.worlds.get_mut(hosted.world.id()) {
                 slot.home = Some(hosted);
             }

@@ -104,13 +104,15 @@ pub enum WorldError {
     SaveInUse(u64),
     /// Processes are told apart by their number in the settings.
     #[error(
-        "the world that is saved as {id} is process {owner}'s, of those that share the PostgreSQL, and it runs; end that one, or          save this world under another number"
+        "the world that is saved as {id} is process {owner}'s, of those that share the PostgreSQL, and it runs; end that one, or save \
+         this world under another number"
     )]
     SavedElsewhere { id: u64, owner: u64 },
     #[error("the store has not said whose the world is that is saved as {0}; see to PostgreSQL")]
     OwnerUnknown(u64),
     #[error(
-        "what is saved as {id} of a world of kind `{kind}` cannot be read: {why}; it is left as it is, and no world is made over it.          Start the build that wrote it, or put an older copy of the store in its place"
+        "what is saved as {id} of a world of kind `{kind}` cannot be read: {why}; it is left as it is, and no world is made over it. \
+         Start the build that wrote it, or put an older copy of the store in its place"
     )]
     Unreadable { kind: String, id: u64, why: String },
     /// A server that runs asks again by itself.

@@ -178,12 +178,16 @@ impl Server {
             }
         }
         for index in 0..self.held.places.len() {
-            let HeldPlace { id, plan, is_being_made } = &mut self.held.places[index];
+            let HeldPlace { id, plan, is_being_made } = &self.held.places[index];
             if *is_being_made || self.parking.left(plan, now).is_some() {
                 continue;
             }
-            *is_being_made = true;
             let (id, plan) = (*id, plan.clone());
+            // Whoever has the number now may give it up.
+            if plan.save_id().is_some_and(|save_id| self.may_make_saved(save_id) != Ok(true)) {
+                continue;
+            }
+            self.held.places[index].is_being_made = true;
             // Nobody waits for it: the place is looked at when it has come.
             self.make_in_place(id, plan, Pending::new().1);
         }

@@ -17,6 +17,7 @@
 //! | file | what it has |
 //! | --- | --- |
 //! | `commits.rs` | what is on its way to the disk, and what becomes of it when the disk refuses |
+//! | `going_back.rs` | worlds that return to their last save, since somebody in them is another process's |
 //! | `players.rs` | who may be written by this process, and who is loaded |
 //! | `world_leases.rs` | the same for worlds, where several processes share the store |
 //! | `held_lease.rs` | a lease, prolonged as long as it is wanted |
@@ -36,6 +37,7 @@
 //! without one.
 
 mod commits;
+mod going_back;
 mod held_lease;
 mod load_journal;
 mod loading;
@@ -77,7 +79,8 @@ use crate::{
     lifecycle::{Answer, NewWorld},
     settings::SavesSettings,
 };
-use commits::{Answered, Answers, Commits, Parcel, TakenBack, Told};
+use commits::{Answered, Answers, Commits, Parcel, Told};
+use going_back::GoesBack;
 use held_lease::LeaseTerms;
 use players::Players;
 use reader::Reader;
@@ -254,13 +257,6 @@ struct OnTrial {
     loaded_at: u32,
 }
 
-/// Whether a world goes back to its last save.
-enum TakesBack {
-    Surely,
-    /// If one of these is in it, which is not known while it is away.
-    IfHere(BTreeSet<ClientId>),
-}
-
 /// The server's saves.
 pub(crate) struct Saves {
     commits: Commits,
@@ -287,7 +283,7 @@ pub(crate) struct Saves {
     /// Of whom and of what others are the owners by now, since this was last looked at.
     stale: BTreeSet<Key>,
     /// Worlds that go back to their last save as soon as they are home.
-    to_take_back: BTreeMap<WorldId, TakesBack>,
+    going_back: BTreeMap<WorldId, GoesBack>,
     /// Numbers of worlds that are being made of what is not saved after all.
     made_in_vain: BTreeSet<u64>,
     /// Operators who wait for the worlds that were asked, and then for the disk.
@@ -345,7 +341,7 @@ impl Saves {
             loads: None,
             on_trial: Vec::new(),
             stale: BTreeSet::new(),
-            to_take_back: BTreeMap::new(),
+            going_back: BTreeMap::new(),
             made_in_vain: BTreeSet::new(),
             save_now: Vec::new(),
             answers: Vec::new(),
@@ -361,24 +357,33 @@ impl Saves {
         })
     }
 
-    /// A cut of a world: it is to be saved. `place_of` says where a traveller is from now on.
+    /// A cut of a world: it is to be saved. `place_of` says where a traveller is from now on. False: the world goes back to the
+    /// last one, and this one is nothing.
     pub fn take_cut(
         &mut self,
         (world, kind, id): (WorldId, &str, Option<u64>),
         cut: Cut,
         place_of: impl Fn(ClientId) -> Option<u64>,
-    ) {
+    ) -> bool {
         let Cut { tick, world: state, cells, players, travellers, items, requests } = cut;
-        if matches!(self.to_take_back.get(&world), Some(TakesBack::Surely)) {
-            return;
+        let is_ours = |client: &ClientId| self.players.lease(client.0).is_some();
+        let goes_back = match self.going_back.get(&world) {
+            Some(GoesBack::Surely) => true,
+            Some(GoesBack::IfHere(those)) => players.iter().any(|(client, _)| those.contains(client)),
+            None => false,
+        };
+        // Somebody whom another process has came here all the same, or it is another process's world.
+        let is_all_ours =
+            players.iter().all(|(client, _)| is_ours(client)) && id.is_none_or(|id| self.may_write_world(id));
+        if goes_back || !is_all_ours {
+            self.going_back.insert(world, GoesBack::Surely);
+            return false;
         }
         let mut commit = Commit::new();
         if let (Some(id), Some(state)) = (id, state) {
             commit.put_bytes(Key::world(id), record::of_world(kind, &state));
         }
-        if let (Some(leases), Some(id)) = (&self.world_leases, id) {
-            // Somebody else has it: it is about to end here.
-            let Some(lease) = leases.lease(id) else { return };
+        if let Some(lease) = id.and_then(|id| self.world_leases.as_ref()?.lease(id)) {
             commit.under(&lease);
         }
         let cells =
@@ -392,7 +397,6 @@ impl Saves {
         }
         for (client, has) in players {
             let place = if travellers.contains(&client) { place_of(client) } else { id };
-            // Somebody else has them: nothing of theirs is ours to write.
             if let Some(lease) = self.players.lease(client.0) {
                 commit.put_bytes(Key::player(client.0), record::of_player(place, &has)).under(&lease);
             }
@@ -402,11 +406,12 @@ impl Saves {
         }
         self.counts.cuts += 1;
         match self.fault {
-            Some(SaveFault::MovesLeftOut) if !travellers.is_empty() => return,
+            Some(SaveFault::MovesLeftOut) if !travellers.is_empty() => return true,
             Some(SaveFault::LeaversLeftOut) => travellers.iter().for_each(|it| _ = commit.withdraw(Key::player(it.0))),
             _ => {}
         }
         self.commits.add(Parcel::of_cut(world, commit, requests, has_cells.then_some(tick)));
+        true
     }
 
     /// What this world had is not on disk, and will not be: whoever waits for everything is told so.
@@ -428,7 +433,9 @@ impl Saves {
                 "this process stood still: worlds that are saved wait until the store has said what is still this process's"
             );
             self.players.doubt(now);
-            self.world_leases.iter_mut().for_each(|leases| leases.doubt(now));
+            if let Some(leases) = &mut self.world_leases {
+                leases.doubt(now);
+            }
         }
         if stood_still > FRAME_MAX {
             self.commits.stood_still(stood_still);
@@ -462,8 +469,9 @@ impl Saves {
                             players.take_answer(key.id as u64, is_release, outcome, now, commits, reader);
                         }
                         Kind::World | Kind::Cell => {
-                            let leases = self.world_leases.iter_mut();
-                            leases.for_each(|leases| leases.take_answer(key.id as u64, is_release, &outcome, now));
+                            if let Some(leases) = &mut self.world_leases {
+                                leases.take_answer(key.id as u64, is_release, &outcome, now);
+                            }
                         }
                     }
                     if is_stale {
@@ -473,9 +481,12 @@ impl Saves {
             }
         }
         let unix_ms = self.clock.unix_seconds() * 1_000;
-        let Self { players, world_leases, commits, reader, .. } = self;
+        let Self { players, world_leases, commits, reader, worlds, being_made, .. } = self;
         players.step(now, unix_ms, commits, reader);
-        world_leases.iter_mut().for_each(|leases| leases.step(now, unix_ms, commits));
+        if let Some(leases) = world_leases {
+            let is_used = |id: &u64| worlds.contains_key(id) || being_made.contains(id);
+            leases.step(now, unix_ms, commits, is_used);
+        }
     }
 
     /// A commit was refused, since somebody else has had this player or world since the lease with this fence.
@@ -486,12 +497,6 @@ impl Saves {
             (_, Some(leases)) => leases.lost_lease(key.id as u64, fence),
             (_, None) => {}
         }
-    }
-
-    /// What was done with those who are others' by now, since it was last saved, is not saved any more.
-    fn take_back(&mut self) -> Option<TakenBack> {
-        let stale = std::mem::take(&mut self.stale);
-        (!stale.is_empty()).then(|| self.commits.take_back(stale))
     }
 
     /// Whose this number is, before a world is made that is saved under it.
@@ -506,12 +511,21 @@ impl Saves {
     /// Everything is on disk, and the server ends.
     fn give_worlds_up(&mut self, now: Nanos) {
         let Self { world_leases, commits, .. } = self;
-        world_leases.iter_mut().for_each(|leases| leases.give_all_up(now, commits));
+        if let Some(leases) = world_leases {
+            leases.give_all_up(now, commits);
+        }
+    }
+
+    /// What is saved under this number is this process's to write.
+    fn may_write_world(&self, id: u64) -> bool {
+        self.world_leases.as_ref().is_none_or(|leases| leases.lease(id).is_some())
     }
 
     /// No world is saved under this number any more.
     fn world_gave_up(&mut self, id: u64) {
-        self.world_leases.iter_mut().for_each(|leases| leases.left(id));
+        if let Some(leases) = &mut self.world_leases {
+            leases.left(id);
+        }
     }
 
     /// Hands in what the frame's worlds have brought.

@@ -1,4 +1,4 @@
-//! Stranded clients: their world panicked, or was parked, and they wait for another.
+//! Stranded clients: their world panicked, was parked, or went back to its last save, and they wait for another.
 //!
 //! A world that panicked must not tick again, and its clients have done nothing wrong: their connections go on. To the
 //! game each has left and comes anew. Its directory is asked in every frame, as for one who logs in, until it names a

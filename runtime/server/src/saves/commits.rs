@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A commit is taken as a whole or not at all, and of several worlds. If the store refuses it because somebody in it, or a world,
-//! is another process's by now, then whoever dealt with them has what is never saved: [`Commits::take_back`] drops all that, and
+//! is another process's by now, then whoever dealt with them has what is never saved: [`Commits::undo`] drops all that, and
 //! says which worlds go back to their last save.
 //!
 //! The newest value of a record that is not on disk is found here ([`Commits::newest`]): who comes back, and a world that is made
@@ -81,7 +81,7 @@ pub(crate) struct Answers {
 
 /// What is not saved, since somebody in it is another process's.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct TakenBack {
+pub(crate) struct Undone {
     /// They go back to their last save.
     pub worlds: BTreeSet<WorldId>,
     /// The numbers that worlds are saved under of which what was to be saved is not.
@@ -93,6 +93,11 @@ pub(crate) struct TakenBack {
 impl Parcel {
     /// A world's cut. `cells` is its tick if there are cells in it.
     pub fn of_cut(world: WorldId, commit: Commit, requests: Vec<SaveRequest>, cells: Option<u32>) -> Parcel {
+        if commit.is_empty() && requests.is_empty() && cells.is_none() {
+            return Parcel::default();
+        }
+        let mut commit = commit;
+        commit.from_source(u64::from(world.generation()) << 32 | world.index() as u64);
         let (keys, items) = (commit.keys_and_leased().collect(), commit.items().collect());
         let dealings = Dealings { keys, items, requests, cells: cells.into_iter().collect() };
         Parcel { commit, dealings: BTreeMap::from([(world, dealings)]), told: Vec::new() }
@@ -134,7 +139,9 @@ impl Parcel {
     /// dealt with any of them.
     fn drop_dealings_with(&mut self, keys: &mut BTreeSet<Key>, worlds: &mut BTreeSet<WorldId>) {
         loop {
-            let is_with = |_: &WorldId, dealings: &mut Dealings| dealings.keys.iter().any(|key| keys.contains(key));
+            let is_with = |world: &WorldId, dealings: &mut Dealings| {
+                worlds.contains(world) || dealings.keys.iter().any(|key| keys.contains(key))
+            };
             let dropped: Vec<(WorldId, Dealings)> = self.dealings.extract_if(.., is_with).collect();
             if dropped.is_empty() {
                 break;
@@ -327,7 +334,7 @@ impl Commits {
     /// These are another process's by now. What is on its way of them is older than what that one wrote, and is neither saved
     /// nor loaded again; nor is anything of whoever dealt with them in it, or with those in turn, later on. What the writer has
     /// of it already the store refuses by itself: it is in one commit with them, or built on one that is.
-    pub fn take_back(&mut self, stale: BTreeSet<Key>) -> TakenBack {
+    pub fn undo(&mut self, stale: BTreeSet<Key>) -> Undone {
         let (mut keys, mut worlds) = (stale, BTreeSet::new());
         let in_flight = self.in_flight.iter_mut().filter_map(|order| match &mut order.asked {
             Asked::Commit(parcel) => Some(parcel),
@@ -337,7 +344,7 @@ impl Commits {
         let all = std::iter::once(&mut self.refused).chain(in_flight).chain([&mut self.waiting]);
         all.for_each(|parcel| parcel.drop_dealings_with(&mut keys, &mut worlds));
         let ids = |kind| keys.iter().filter(move |key| key.kind == kind).map(|key| key.id as u64);
-        TakenBack { worlds, numbers: ids(Kind::World).collect(), players: ids(Kind::Player).map(ClientId).collect() }
+        Undone { worlds, numbers: ids(Kind::World).collect(), players: ids(Kind::Player).map(ClientId).collect() }
     }
 
     /// What is to be under this key and is not known to be on disk yet.

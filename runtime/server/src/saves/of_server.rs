@@ -1,30 +1,23 @@
 //! What the frame does for saves: asks worlds for cuts, takes them, hands them in, tells games, sends away.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    io,
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, io, path::Path, sync::Arc, time::Duration};
 
 use throng_net::protocol::ClientId;
 use throng_persistence::{Key, Reads, Store};
 use throng_platform::time::Nanos;
 use throng_profiler::{log_error, log_warn};
 use throng_world::{
-    Client, GameWorld, Leaving, MailItem,
+    GameWorld, Leaving, MailItem,
     ids::WorldId,
     saving::{Cut, LeftOut, SaveAnswer, SaveReport},
 };
 
 use super::{
-    Claim, LOAD_AGAIN_AFTER, Load, LoadJournal, OnTrial, Parcel, SAVES, SaveFault, SaveNow, SavedNow, Saves,
-    SavesStatus, SlotSaves, StoreOpenError, StoreToOpen, TakenBack, TakesBack, Told, WORLDS_MISSING_MAX, Waiting,
-    WorldLeases, WorldReader, open_as_set, store::loads_as_set,
+    Claim, GoesBack, LOAD_AGAIN_AFTER, Load, LoadJournal, OnTrial, Parcel, SAVES, SaveFault, SaveNow, SavedNow, Saves,
+    SavesStatus, SlotSaves, StoreOpenError, StoreToOpen, Told, WORLDS_MISSING_MAX, Waiting, WorldReader, open_as_set,
+    store::loads_as_set,
 };
 use crate::{
-    hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, Pending, WorldError},
     mailbox::Mailbox,
     server::{Command, Server, ServerControl, ServerError},
@@ -185,18 +178,23 @@ impl Server {
     /// The same for a world that is made on the calling thread: it waits for the store. Before the server runs it also waits for
     /// the end of another process's lease, since that one may have died; while it runs an error says whose the world is.
     pub(crate) fn claim_saved(&mut self, id: u64) -> Result<(), WorldError> {
-        let is_running = self.frame_number.is_some();
-        let give_up_at = self.clock.now() + CLAIM_WAITS + self.saves.as_ref().map_or(Nanos::ZERO, Saves::lease_length);
+        let waits = CLAIM_WAITS + self.saves.as_ref().map_or(Nanos::ZERO, Saves::lease_length);
+        // Counted, since a clock may stand still.
+        let mut looks_left = waits.0 / CLAIM_LOOK_EVERY.0;
         let mut is_told = false;
         while !self.may_make_saved(id)? {
             let now = self.clock.now();
             let Some(saves) = &mut self.saves else { break };
-            let Some(elsewhere) = saves.world_leases.as_ref().and_then(|leases| leases.waits_for(id)) else {
+            let Some(leases) = saves.world_leases.as_ref().filter(|leases| leases.is_waiting(id)) else {
                 return Err(WorldError::SaveInUse(id));
             };
-            match elsewhere {
-                Some(owner) if is_running || now >= give_up_at => return Err(WorldError::SavedElsewhere { id, owner }),
-                None if now >= give_up_at => return Err(WorldError::OwnerUnknown(id)),
+            let owner = leases.held_by(id);
+            looks_left = looks_left.saturating_sub(1);
+            match owner {
+                Some(owner) if self.frame_number.is_some() || looks_left == 0 => {
+                    return Err(WorldError::SavedElsewhere { id, owner });
+                }
+                None if looks_left == 0 => return Err(WorldError::OwnerUnknown(id)),
                 Some(owner) if !std::mem::replace(&mut is_told, true) => log_warn!(
                     SAVES,
                     save = id,
@@ -240,25 +238,6 @@ impl Server {
         }
     }
 
-    /// Travellers of a world that failed in the tick in which they left, before it could be saved: they go back with it.
-    #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
-    pub(crate) fn take_unsaved_travellers(&mut self, world: &mut GameWorld) -> Vec<Box<Client>> {
-        if !world.is_saved() {
-            return Vec::new();
-        }
-        // Half a tick is of no moment.
-        world.report_mut().saves = SaveReport::default();
-        let leaving = std::mem::take(&mut world.report_mut().leaving);
-        let mut travellers = Vec::new();
-        for leaving in leaving {
-            match leaving {
-                Leaving::Travel { client, .. } => travellers.push(client),
-                other => world.report_mut().leaving.push(other),
-            }
-        }
-        travellers
-    }
-
     /// The world is ordered again in every frame until the one of the same number has ended.
     pub(crate) fn order_when_saved(&mut self, new: NewWorld, answer: Answer<WorldId>) {
         if let Some(saves) = &mut self.saves {
@@ -282,8 +261,8 @@ impl Server {
         if let Some(id) = save_id {
             saves.being_made.remove(&id);
             saves.worlds.insert(id, world.id());
-            if saves.made_in_vain.remove(&id) {
-                saves.to_take_back.insert(world.id(), TakesBack::Surely);
+            if saves.made_in_vain.remove(&id) || !saves.may_write_world(id) {
+                saves.going_back.insert(world.id(), GoesBack::Surely);
             }
             if saves.loads.as_ref().is_some_and(|loads| loads.failures(id) > 0) {
                 saves.on_trial.push(OnTrial { world: world.id(), id, loaded_at: world.ticks() });
@@ -308,16 +287,16 @@ impl Server {
         let Some(saves) = &mut self.saves else { return };
         saves.step(now);
         let lost = saves.players.take_lost();
-        let taken_back = saves.take_back();
+        let undone = saves.undo_stale();
         let answers = std::mem::take(&mut saves.answers);
         let cells = std::mem::take(&mut saves.cells_saved);
         let waiting: VecDeque<Waiting>;
         (waiting, saves.waiting) = std::mem::take(&mut saves.waiting).into_iter().partition(|order| order.from <= now);
         self.tell_saved(answers, cells);
-        if let Some(taken_back) = taken_back {
-            self.mark_to_take_back(&taken_back, now);
+        if let Some(undone) = undone {
+            self.mark_going_back(&undone, now);
         }
-        self.take_back_worlds(&lost, now);
+        self.send_back_marked(now);
         for client in lost {
             self.addresses.dismiss_player(&self.mailboxes, client, "another server has taken its player over");
         }
@@ -325,93 +304,6 @@ impl Server {
             self.order_world(new, answer);
         }
         self.ask_for_cuts(now);
-    }
-
-    /// Some who are here are another process's by now. What they gave to others after their last save they have again there, so
-    /// it must not have been: worlds in which they were since go back to their last save, with all others who are in them, and
-    /// so do those to which it was carried on. So does a world that is another process's itself, which then ends here.
-    fn mark_to_take_back(&mut self, taken_back: &TakenBack, now: Nanos) {
-        let Some(saves) = &mut self.saves else { return };
-        let lost_worlds = saves.world_leases.as_mut().map(WorldLeases::take_lost).unwrap_or_default();
-        saves.counts.worlds_lost += lost_worlds.len() as u64;
-        let is_made = |id: &&u64| saves.being_made.contains(id);
-        saves.made_in_vain.extend(taken_back.numbers.iter().chain(&lost_worlds).filter(is_made));
-        let lost_worlds = lost_worlds.into_iter().filter_map(|id| saves.worlds.get(&id).copied());
-        for world in taken_back.worlds.iter().copied().chain(lost_worlds) {
-            saves.to_take_back.insert(world, TakesBack::Surely);
-        }
-        for slot in self.worlds.iter().filter(|slot| slot.saves.is_on) {
-            let is_here = slot.home.as_ref().map(|hosted| hosted.world.owes_any_of(&taken_back.players));
-            if is_here == Some(true) || slot.mailbox.has_arrival_of(&taken_back.players) {
-                saves.to_take_back.insert(slot.id, TakesBack::Surely);
-            } else if is_here.is_none() {
-                match saves.to_take_back.entry(slot.id).or_insert_with(|| TakesBack::IfHere(BTreeSet::new())) {
-                    TakesBack::Surely => {}
-                    TakesBack::IfHere(players) => players.extend(&taken_back.players),
-                }
-            }
-        }
-        saves.players.load_again(&taken_back.players, now);
-    }
-
-    fn take_back_worlds(&mut self, lost: &[ClientId], now: Nanos) {
-        let Some(saves) = self.saves.as_ref().filter(|saves| !saves.to_take_back.is_empty()) else { return };
-        let is_home = |world: &WorldId| self.worlds.get(*world).is_none_or(|slot| slot.home.is_some());
-        let worlds: Vec<WorldId> = saves.to_take_back.keys().copied().filter(is_home).collect();
-        for id in worlds {
-            let Some(slot) = self.worlds.get_mut(id) else {
-                self.saves.iter_mut().for_each(|saves| _ = saves.to_take_back.remove(&id));
-                continue;
-            };
-            let Some(hosted) = slot.home.take() else { continue };
-            if let Some(hosted) = self.take_back_if_marked(hosted, lost, now)
-                && let Some(slot) = self.worlds.get_mut(id)
-            {
-                slot.home = Some(hosted);
-            }
-        }
-    }
-
-    /// A world that is home goes back to its last save if that was to be, before anything that it did leaves it; otherwise it
-    /// is given back.
-    pub(crate) fn take_back_if_marked(
-        &mut self,
-        hosted: Box<HostedWorld>,
-        lost: &[ClientId],
-        now: Nanos,
-    ) -> Option<Box<HostedWorld>> {
-        let Some(saves) = &mut self.saves else { return Some(hosted) };
-        match saves.to_take_back.remove(&hosted.world.id()) {
-            Some(TakesBack::IfHere(players)) if !hosted.world.owes_any_of(&players) => return Some(hosted),
-            None => return Some(hosted),
-            Some(_) => {}
-        }
-        self.take_back(hosted, lost, now);
-        None
-    }
-
-    fn take_back(&mut self, mut hosted: Box<HostedWorld>, lost: &[ClientId], now: Nanos) {
-        let id = hosted.world.id();
-        log_error!(
-            SAVES, world = %id, kind = &**hosted.world.name(),
-            "a world goes back to its last save: since then another process had taken a player of it over, or itself"
-        );
-        let unsaved = self.take_unsaved_travellers(&mut hosted.world);
-        self.see_off(&mut hosted.world);
-        if let Some(answer) = self.take_out(id, false).and_then(|mut slot| slot.ending.take()) {
-            answer.give(Ok(()));
-        }
-        let (clients, mut rest) = hosted.into_clients();
-        self.game_totals.withdraw(rest.world.gauges_mut());
-        for client in unsaved.into_iter().chain(clients) {
-            if lost.contains(&client.client_id()) {
-                self.disconnect(client, "another server has taken its player over");
-            } else {
-                self.place_anew(client, now, "its world is gone");
-            }
-        }
-        self.maker.drop_world(rest);
-        self.counts.saves.worlds_taken_back += 1;
     }
 
     fn tell_saved(&mut self, answers: Vec<(WorldId, SaveAnswer)>, cells: Vec<(WorldId, u32)>) {
@@ -475,7 +367,7 @@ impl Server {
         let report = world.report_mut();
         let SaveReport { cut, failed, left_out, departed, departed_unsaved, strangers } =
             std::mem::take(&mut report.saves);
-        let is_unsaved = failed.is_some();
+        let mut is_unsaved = failed.is_some();
         let mut is_told = false;
         if let Some(slot) = slot {
             is_told = slot.saves.is_failing;
@@ -522,7 +414,7 @@ impl Server {
                 let to = goes_to.filter(|to| self.mailboxes.get(*to).is_some()).unwrap_or(from);
                 self.worlds.get(to).and_then(|slot| slot.saves.id)
             };
-            saves.take_cut((from, &name, id), *cut, place_of);
+            is_unsaved |= !saves.take_cut((from, &name, id), *cut, place_of);
         }
         departed.into_iter().for_each(|client| saves.players.departed(client));
         for client in departed_unsaved {

@@ -289,6 +289,12 @@ impl Players {
         }
     }
 
+    /// Another process has this player, who was here.
+    pub fn is_lost(&self, client: ClientId) -> bool {
+        let player = self.players.get(&client.0);
+        player.is_some_and(|player| player.lease.get().is_none() && matches!(player.stage, Stage::Plays))
+    }
+
     /// Those who are to be sent away, since this was last asked.
     pub fn take_lost(&mut self) -> Vec<ClientId> {
         std::mem::take(&mut self.lost)
@@ -307,8 +313,12 @@ impl Players {
         let Some(player) = self.players.get_mut(&id) else { return };
         self.is_restless = true;
         let Answer { was_prolonging, is_old } = player.lease.take_answer(&outcome, &self.terms, now);
-        if (was_prolonging && !is_old) || is_release {
+        let has_failed = matches!(outcome, Err(Refusal::Store(_)));
+        if (was_prolonging && !is_old && !has_failed) || is_release {
             self.doubted.settle(id);
+        }
+        if has_failed && was_prolonging {
+            self.look_at = now;
         }
         match outcome {
             Ok(Done::Leased(_)) => {

@@ -43,7 +43,7 @@ use throng_world::{
 use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
 
 use super::{
-    commits::{Answered, Commits, Parcel, TakenBack},
+    commits::{Answered, Commits, Parcel, Undone},
     held_lease::LeaseTerms,
     players::{LogIn, Players},
     reader::Reader,
@@ -270,10 +270,10 @@ fn what_was_on_its_way_when_a_lease_was_lost_is_neither_loaded_nor_written() {
     let Process { players, reader, now } = &mut process;
     players.take_answer(ADA.0, false, lost, *now, &mut scene.commits, reader);
     assert_eq!(players.take_lost(), [ADA], "she is sent away");
-    let taken_back = scene.commits.take_back(BTreeSet::from([Key::player(ADA.0)]));
+    let undone = scene.commits.undo(BTreeSet::from([Key::player(ADA.0)]));
     assert_eq!(
-        taken_back,
-        TakenBack { worlds: BTreeSet::from([HUB]), numbers: BTreeSet::new(), players: BTreeSet::from([ADA]) }
+        undone,
+        Undone { worlds: BTreeSet::from([HUB]), numbers: BTreeSet::new(), players: BTreeSet::from([ADA]) }
     );
     assert!(scene.commits.newest(Key::player(ADA.0)).is_none(), "what is on its way is older than what there is");
 

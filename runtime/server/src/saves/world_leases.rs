@@ -30,6 +30,8 @@ use super::{
 
 /// A world that another process has is asked for again so often.
 const HELD_AGAIN_AFTER: Nanos = Nanos::from_secs(1);
+/// A world that was claimed and has not been asked for in so long is wanted no more.
+const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(10);
 /// So often all are looked at.
 const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -68,6 +70,7 @@ enum Stage {
 struct Entry {
     lease: HeldLease,
     stage: Stage,
+    asked_at: Nanos,
     /// Which process had it when it was first asked for, and when that lease was to end (ms since 1970).
     elsewhere: Option<(u64, u64)>,
 }
@@ -100,8 +103,10 @@ impl WorldLeases {
     pub fn claim(&mut self, id: u64, now: Nanos) -> Claim {
         let entry = self.worlds.entry(id).or_insert_with(|| {
             self.is_restless = true;
-            Entry { lease: HeldLease::default(), stage: Stage::Wants { from: now }, elsewhere: None }
+            let stage = Stage::Wants { from: now };
+            Entry { lease: HeldLease::default(), stage, asked_at: now, elsewhere: None }
         });
+        entry.asked_at = now;
         match entry.stage {
             Stage::Ours => Claim::Ours,
             Stage::Left => {
@@ -117,12 +122,14 @@ impl WorldLeases {
         }
     }
 
-    /// A world of this number waits for the store; for which process, if the store has said that one has it.
-    pub fn waits_for(&self, id: u64) -> Option<Option<u64>> {
-        let entry = self.worlds.get(&id)?;
-        let waits =
-            matches!(entry.stage, Stage::Wants { .. } | Stage::Leasing | Stage::Releasing | Stage::Elsewhere { .. });
-        waits.then(|| entry.elsewhere.map(|(owner, _)| owner))
+    /// A world of this number was claimed, and the store has not said that it is this process's.
+    pub fn is_waiting(&self, id: u64) -> bool {
+        self.worlds.get(&id).is_some_and(|entry| !matches!(entry.stage, Stage::Ours | Stage::Left))
+    }
+
+    /// Which process the store has said that has it.
+    pub fn held_by(&self, id: u64) -> Option<u64> {
+        self.worlds.get(&id)?.elsewhere.map(|(owner, _)| owner)
     }
 
     /// The lease under which a world is written.
@@ -180,8 +187,12 @@ impl WorldLeases {
         let Some(entry) = self.worlds.get_mut(&id) else { return };
         self.is_restless = true;
         let Answer { was_prolonging, is_old } = entry.lease.take_answer(outcome, &self.terms, now);
-        if (was_prolonging && !is_old) || is_release {
+        let has_failed = matches!(outcome, Err(Refusal::Store(_)));
+        if (was_prolonging && !is_old && !has_failed) || is_release {
             self.doubted.settle(id);
+        }
+        if has_failed && was_prolonging {
+            self.look_at = now;
         }
         match outcome {
             Ok(Done::Leased(_)) => {
@@ -194,17 +205,20 @@ impl WorldLeases {
             }
             Ok(_) => {}
             Err(Refusal::Held { owner, until_ms, .. }) => {
+                let is_first = entry.elsewhere.is_none();
                 if *entry.elsewhere.get_or_insert((*owner, *until_ms)) != (*owner, *until_ms) {
                     entry.stage = Stage::Elsewhere { owner: *owner };
                     return;
                 }
-                log_info!(
-                    SAVES,
-                    save = id,
-                    owner,
-                    until_ms,
-                    "a world that is to be made is another process's; it waits"
-                );
+                if is_first {
+                    log_info!(
+                        SAVES,
+                        save = id,
+                        owner,
+                        until_ms,
+                        "a world that is to be made is another process's; it waits"
+                    );
+                }
                 entry.stage = Stage::Wants { from: now + HELD_AGAIN_AFTER };
             }
             Err(Refusal::Stale { .. } | Refusal::Unleased { .. }) if is_release => {
@@ -220,13 +234,11 @@ impl WorldLeases {
         }
     }
 
-    /// Asks for leases, and gives them up.
-    pub fn step(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits) {
+    /// Asks for leases, and gives them up. `is_used`: whether there is a world of a number, or one is being made.
+    pub fn step(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits, is_used: impl Fn(&u64) -> bool) {
         if now >= self.look_at {
             self.look_at = now + LOOK_EVERY;
-            for entry in self.worlds.values_mut().filter(|entry| matches!(entry.stage, Stage::Ours | Stage::Left)) {
-                entry.lease.prolong_if_due(&self.terms, now, unix_ms, commits);
-            }
+            self.look_at_all(now, unix_ms, commits, is_used);
         }
         if !std::mem::take(&mut self.is_restless) {
             return;
@@ -247,8 +259,23 @@ impl WorldLeases {
                 _ => {}
             }
         }
-        let is_restless = |entry: &Entry| matches!(entry.stage, Stage::Wants { .. } | Stage::Left);
-        self.is_restless = self.worlds.values().any(is_restless);
+        // Those that have ended are tried again at the next look.
+        self.is_restless = self.worlds.values().any(|entry| matches!(entry.stage, Stage::Wants { .. }));
+    }
+
+    fn look_at_all(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits, is_used: impl Fn(&u64) -> bool) {
+        let is_forgotten = |entry: &Entry| now.saturating_sub(entry.asked_at) > FORGOTTEN_AFTER;
+        let is_unwanted = |entry: &Entry| matches!(entry.stage, Stage::Wants { .. } | Stage::Elsewhere { .. });
+        self.worlds.retain(|_, entry| !(is_unwanted(entry) && is_forgotten(entry)));
+        for (id, entry) in &mut self.worlds {
+            if matches!(entry.stage, Stage::Ours) && is_forgotten(entry) && !is_used(id) {
+                entry.stage = Stage::Left;
+            }
+            if matches!(entry.stage, Stage::Ours | Stage::Left) {
+                entry.lease.prolong_if_due(&self.terms, now, unix_ms, commits);
+            }
+            self.is_restless |= matches!(entry.stage, Stage::Left);
+        }
     }
 
     /// Everything is on disk, and the server ends: no process need wait for the end of a lease.
@@ -338,7 +365,7 @@ mod tests {
                         self.leases.take_answer(key.id as u64, is_release, &outcome, now);
                     }
                 }
-                self.leases.step(now, 1_000 * second, &mut self.commits);
+                self.leases.step(now, 1_000 * second, &mut self.commits, |_| true);
             }
         }
     }
@@ -368,7 +395,7 @@ mod tests {
         let (mut north, mut south) = two();
         assert_eq!(north.claims(0..2), Claim::Ours);
         assert_eq!(south.claims(2..6), Claim::Wait);
-        assert_eq!(south.leases.waits_for(HUB), Some(Some(1)));
+        assert_eq!((south.leases.is_waiting(HUB), south.leases.held_by(HUB)), (true, Some(1)));
         assert_eq!(south.claims(6..10), Claim::Ours);
         // It had only stood still.
         north.leases.doubt(Nanos::from_secs(10));
@@ -387,7 +414,7 @@ mod tests {
         commit.put_bytes(Key::cell(HUB, 3), vec![1]).under(&north.leases.lease(HUB).unwrap());
         north.commits.add(Parcel::of_cut(WorldId::new(0, 0), commit, Vec::new(), Some(1)));
         north.leases.left(HUB);
-        north.leases.step(Nanos::from_secs(2), 2_000, &mut north.commits);
+        north.leases.step(Nanos::from_secs(2), 2_000, &mut north.commits, |_| true);
         assert_eq!(south.claims(2..4), Claim::Wait, "a cell is on its way");
         north.lives(4);
         north.lives(5);

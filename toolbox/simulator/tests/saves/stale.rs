@@ -193,3 +193,23 @@ fn r28_a_wall_clock_that_jumps_costs_no_lease_and_no_save() {
         assert_eq!(bazaar.totals().playing, PLAYERS as u64, "at {to}");
     }
 }
+
+/// Its lease is given up with it, and taken again before it is loaded.
+#[test]
+fn a_world_that_was_parked_is_saved_again_when_it_is_back() {
+    let market = Key::world(bazaar::MARKETS[0]);
+    let store = Shared::new();
+    let mut bazaar = unsaved(7, &store, 0.0);
+    let control = bazaar.server_mut().control();
+    let parked = control.park_worlds("north");
+    assert!(bazaar.run_until(5.0, |_| parked.try_take() == Some(Ok(1))));
+    bazaar.run_for(5.0);
+    let before = store.record(market);
+    let unparked = control.unpark_worlds(Some("north"));
+    assert!(bazaar.run_until(5.0, |_| unparked.try_take() == Some(Ok(1))));
+    (0..PLAYERS).for_each(|_| _ = bazaar.join(Box::new(Customer(Habits { wishes: 0.7, goes: 0.0, panics: 0.0 }))));
+    bazaar.run_for(10.0);
+    save(&mut bazaar);
+    store.wealth().unwrap();
+    assert_ne!(store.record(market), before, "it is played in, and saved");
+}
