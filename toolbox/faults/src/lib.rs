@@ -6,6 +6,7 @@
 //! | `dear-hideout` | one of many worlds, such as a hideout or a match, takes ten times as long as it would | |
 //! | `hung-world` | one tick of a world sleeps for two seconds | `stuck-tick`, then `scope` |
 //! | `stuck-world` | one tick of a world sleeps for ten minutes | `stuck-tick` |
+//! | `hung-in-...` | one tick of a world hangs for 1.5 s: in a `loop`, a blocking `read`, a `lock` that another has | `stuck-tick` |
 //! | `slow-world` | every tick of a world computes for 40 ms more | `scope` |
 //! | `surge` | in one minute of three a world computes for 80 ms in each tick, in the others for 16 | `scope` |
 //! | `short-surge` | the same in ten seconds of thirty | `scope` |
@@ -36,6 +37,7 @@
 //! long it takes. Without a switch none of it is in any world.
 
 mod background;
+mod hang;
 mod turnover;
 mod world;
 
@@ -45,6 +47,7 @@ use throng::{Server, server::ServerError};
 use throng_crash::drill::Death;
 
 pub use background::BackgroundFault;
+pub use hang::Hang;
 pub use turnover::Turnover;
 pub use world::{FaultPlugin, Once, Panic, WorldFault};
 
@@ -53,6 +56,7 @@ pub use world::{FaultPlugin, Once, Panic, WorldFault};
 pub enum FaultSwitch {
     CostlyHideout,
     HungWorld,
+    HungIn(Hang),
     StuckWorld,
     SlowWorld,
     Surge,
@@ -79,7 +83,7 @@ pub enum FaultSwitch {
 /// Actions of which `rare-crash` strikes one, unless somebody says otherwise.
 const RARE_ONE_IN: u32 = 100_000;
 
-const NAMES: [(&str, FaultSwitch); 30] = [
+const NAMES: [(&str, FaultSwitch); 33] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("stuck-world", FaultSwitch::StuckWorld),
@@ -107,6 +111,9 @@ const NAMES: [(&str, FaultSwitch); 30] = [
     ("panics-without-text", FaultSwitch::Panics(Panic::WithoutText)),
     ("panics-in-drop", FaultSwitch::Panics(Panic::InDrop)),
     ("panics-in-command", FaultSwitch::Panics(Panic::InCommand)),
+    ("hung-in-loop", FaultSwitch::HungIn(Hang::Loop)),
+    ("hung-in-read", FaultSwitch::HungIn(Hang::Read)),
+    ("hung-in-lock", FaultSwitch::HungIn(Hang::Lock)),
     ("hungry-world", FaultSwitch::HungryWorld),
     ("hung-start", FaultSwitch::HungStart),
     ("turnover", FaultSwitch::Turnover),
@@ -162,8 +169,9 @@ impl FaultSwitch {
     pub fn in_world(self) -> Option<WorldFault> {
         match self {
             Self::CostlyHideout => Some(WorldFault::Costly { from_tick: 200, factor: 10 }),
-            Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 2_000 }),
-            Self::StuckWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 600_000 }),
+            Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, ms: 2_000, how: Hang::Sleep }),
+            Self::HungIn(how) => Some(WorldFault::Hung { at_tick: hangs_at_tick(how), ms: 1_500, how }),
+            Self::StuckWorld => Some(WorldFault::Hung { at_tick: 200, ms: 600_000, how: Hang::Sleep }),
             Self::SlowWorld => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }),
             Self::Surge => Some(WorldFault::Surge { usual_ms: 16, times: 5, phase_s: 60 }),
             Self::ShortSurge => Some(WorldFault::Surge { usual_ms: 16, times: 5, phase_s: 10 }),
@@ -191,6 +199,15 @@ impl FaultSwitch {
             Self::Turnover => Some(BackgroundFault::Turnover(Turnover { worlds: 10_000, at_once: 250, stay_ms: 200 })),
             _ => None,
         }
+    }
+}
+
+/// Three worlds of 20 Hz that were made together and hang each in another way do so one after the other: 3 s apart.
+fn hangs_at_tick(how: Hang) -> u32 {
+    match how {
+        Hang::Sleep | Hang::Loop => 100,
+        Hang::Read => 160,
+        Hang::Lock => 220,
     }
 }
 

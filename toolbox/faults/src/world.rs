@@ -19,15 +19,15 @@ use throng::{
 use throng_crash::drill::Death;
 use throng_profiler::scope;
 
-use crate::background::LEDGER;
+use crate::{background::LEDGER, hang::Hang};
 
 /// What is wrong with a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorldFault {
     /// Its ticks take `factor` times as long, spent computing.
     Costly { from_tick: u32, factor: u32 },
-    /// One tick blocks, asleep.
-    Hung { at_tick: u32, sleep_ms: u64 },
+    /// One tick does not come back for so long.
+    Hung { at_tick: u32, ms: u64, how: Hang },
     /// One tick in so many computes for so much longer.
     Slow { busy_ms: u64, every_ticks: u32 },
     /// Each tick computes for so long; in the second of each three phases, as the clock tells them from its first tick on,
@@ -259,9 +259,9 @@ fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<
                 compute_until(began + took * factor);
             }
         }
-        WorldFault::Hung { at_tick, sleep_ms } => {
+        WorldFault::Hung { at_tick, ms, how } => {
             if tick == at_tick {
-                std::thread::sleep(Duration::from_millis(sleep_ms));
+                how.strike(Duration::from_millis(ms));
             }
         }
         WorldFault::Slow { busy_ms, every_ticks } => {
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(ticks(WorldFault::BigAllocation { bytes: 1_000, every_ticks: 1 }), 0);
         assert_eq!(ticks(WorldFault::Hungry { at_tick: 2, bytes: 1_000 }), 0);
         assert_eq!(ticks(WorldFault::Dies { at_tick: 9, death: Death::Abort }), 0, "that tick never comes");
-        assert_eq!(ticks(WorldFault::Hung { at_tick: 9, sleep_ms: 600_000 }), 0, "that tick never comes");
+        assert_eq!(ticks(WorldFault::Hung { at_tick: 9, ms: 600_000, how: Hang::Sleep }), 0, "that tick never comes");
     }
 
     #[test]

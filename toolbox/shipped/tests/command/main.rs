@@ -32,6 +32,7 @@
 //!   soak       players come and go for an hour, and nothing grows
 //!   paused     a server whose process is stopped for a while
 //!   child  crowd  player  game  address    the processes and the players that the tests are made of
+//!   kept_waiting  what a busy host took from the times that a server promises
 //!   strangers  half_open  reliable_pair  figures    what attacks and lines are made of, and what they did
 //!   s3_server  an object store that is not ours
 //! ```
@@ -60,6 +61,7 @@ mod half_open;
 mod host;
 mod hostile_inputs;
 mod idle;
+mod kept_waiting;
 mod lifecycle;
 mod likeness;
 mod load;

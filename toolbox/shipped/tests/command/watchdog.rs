@@ -1,5 +1,9 @@
-//! The watchdog of a live server: a world that hangs is named with its stack while it hangs, and metrics, console and
-//! captures answer meanwhile.
+//! The watchdog of a live server: a world that hangs is named with its stack within 100 ms, and metrics, console and captures
+//! answer meanwhile.
+//!
+//! The 100 ms are the server's own: a line says how long the tick had run when the stack was read. On a host that is busy the
+//! watchdog, or the thread that is to copy its stack, waits for a core first. The kernel counts that for each thread, and a
+//! hypervisor what it took; that much later the line may come ([`Waits`]).
 
 use std::time::Duration;
 
@@ -9,6 +13,7 @@ use throng_crash::CrashReport;
 use crate::{
     child::{Finished, Server, alone, captures_in, finish, folder, settings_file, throng, wait_until},
     crowd::Crowd,
+    kept_waiting::Waits,
     lifecycle::{get, metric},
 };
 
@@ -40,12 +45,82 @@ fn field<'a>(line: &'a str, name: &str) -> &'a str {
     }
 }
 
+/// By the contract.
+const NAMED_WITHIN: Duration = Duration::from_millis(100);
+
+/// Lines about worlds that are stuck.
+fn stuck_lines(said: &str) -> Vec<&str> {
+    said.lines().filter(|line| line.contains("a world is stuck in its tick")).collect()
+}
+
+/// The line came within the contract's time, as the server's clock has it, and what the host kept its threads waiting. How
+/// long the tick had run. (ms)
+#[track_caller]
+fn check_in_time(line: &str, waits: &Waits) -> f64 {
+    let running_ms: f64 = field(line, "running_ms").parse().expect("a number");
+    let thread = field(line, "thread").parse().expect("a number");
+    let kept = waits.in_line(line, Duration::from_secs_f64(running_ms / 1e3), thread);
+    eprintln!("R24: named after {running_ms:.1} ms, of which threads waited {kept:?} for cores");
+    let within_ms = (NAMED_WITHIN + kept).as_secs_f64() * 1e3;
+    assert!((75.0..=within_ms).contains(&running_ms), "named after {running_ms} ms of {within_ms}: {line}");
+    running_ms
+}
+
+/// The function of a hang and who called it are in the stack, in this order.
+#[track_caller]
+fn check_named(line: &str, function: &str) {
+    let stack = field(line, "stack");
+    let place = |name: &str| stack.find(name).unwrap_or_else(|| panic!("{name} is not in {stack}"));
+    assert!(place(function) < place("inflict"), "the innermost call comes first: {stack}");
+}
+
+/// Reliability R24: worlds of one live server hang in a loop, in a read that nobody answers and for a lock that somebody has.
+/// Each is named within 100 ms, by the very function that it hangs in.
+fn each_hang_is_named_by_its_function_in_time(round: u32) -> f64 {
+    const HANGS: [&str; 3] = ["hang_in_loop", "hang_in_read", "hang_in_lock"];
+    let _alone = alone();
+    let hung = ["--inject", "hung-in-loop", "--inject", "hung-in-read", "--inject", "hung-in-lock"];
+    let small = ["--players", "4", "--npcs", "40", "--workers", "2", "--all-awake"];
+    let server = Server::start(&[&small[..], &hung].concat());
+    let waits = Waits::watch(server.pid());
+    let crowd = Crowd::start(server.address, 4);
+    let line_of = |said: &str, hang: &str| stuck_lines(said).into_iter().filter(|line| line.contains(hang)).count();
+    let are_named = || HANGS.iter().all(|hang| line_of(&server.said(), hang) > 0).then_some(());
+    assert!(wait_until(WITHIN, are_named).is_some(), "round {round}: not all are named:\n{}", server.said());
+    let waits = waits.finish();
+    crowd.finish();
+    let ended = server.stop();
+    assert!(ended.status.success());
+    let mut latest_ms = 0.0_f64;
+    for hang in HANGS {
+        let lines: Vec<_> = stuck_lines(&ended.stderr).into_iter().filter(|line| line.contains(hang)).collect();
+        let [line] = lines[..] else { panic!("{hang} is named once:\n{}", ended.stderr) };
+        assert_eq!(field(line, "kind"), "hideout", "{line}");
+        check_named(line, hang);
+        latest_ms = latest_ms.max(check_in_time(line, &waits));
+    }
+    latest_ms
+}
+
+#[test]
+fn hangs_of_three_kinds_are_named_by_their_functions_within_100_ms() {
+    each_hang_is_named_by_its_function_in_time(0);
+}
+
+#[test]
+#[ignore = "full form: 51 hangs of 17 servers, 6 min"]
+fn r24_fifty_hangs_are_named_within_100_ms() {
+    let latest_ms = (1..=17).map(each_hang_is_named_by_its_function_in_time).fold(0.0, f64::max);
+    println!("51 hangs, each named by its function; the last of them after {latest_ms:.1} ms");
+}
+
 /// Reliability R24: named with its stack within 100 ms, and everything that an operator has answers while it is stuck.
 #[test]
 fn a_hung_world_is_named_with_its_stack_while_everything_answers() {
     let _alone = alone();
     let captures = folder("watchdog-captures");
     let server = Server::start(&[&HUNG[..], &["--captures", &captures.display().to_string()]].concat());
+    let waits = Waits::watch(server.pid());
     let crowd = Crowd::start(server.address, 4);
     let is_stuck = wait_until(WITHIN, || (stuck(&server) > 0.0).then_some(()));
     assert!(is_stuck.is_some(), "it never hung:\n{}", server.said());
@@ -70,20 +145,15 @@ fn a_hung_world_is_named_with_its_stack_while_everything_answers() {
         assert!(story.contains(words), "{words:?} is not in\n{story}");
     }
 
+    let waits = waits.finish();
     crowd.finish();
     let ended = server.stop();
     assert!(ended.status.success());
-    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("a world is stuck in its tick")).collect();
-    let [line] = lines[..] else { panic!("it is named once:\n{}", ended.stderr) };
+    let [line] = stuck_lines(&ended.stderr)[..] else { panic!("it is named once:\n{}", ended.stderr) };
     assert_eq!(field(line, "kind"), "hideout", "{line}");
     assert!(field(line, "scopes").contains("throng_faults.world.inflict"), "{line}");
-    let stack = field(line, "stack");
-    let place = |name: &str| stack.find(name).unwrap_or_else(|| panic!("{name} is not in {stack}"));
-    assert!(place("sleep") < place("inflict"), "the innermost call comes first: {stack}");
-    // 80 ms where the machine gives the watchdog a core at once; a test at a clock of its own holds it to that.
-    let named_after_ms: f64 = field(line, "running_ms").parse().expect("a number");
-    assert!((75.0..1_000.0).contains(&named_after_ms), "while it hung, and not before: {named_after_ms} ms");
-    eprintln!("R24: named after {named_after_ms:.1} ms");
+    check_named(line, "hang_in_sleep");
+    check_in_time(line, &waits);
     assert_eq!(ended.report["world_hangs"], 1, "{}", ended.report);
 }
 
