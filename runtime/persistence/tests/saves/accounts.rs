@@ -46,10 +46,14 @@ impl Accounts {
         let count = self.0.len() as u64;
         let payer = rng.random_range(0..count);
         let payee = (payer + rng.random_range(1..count)) % count;
+        self.pay_from_to(Key::player(payer), Key::player(payee), number, rng)
+    }
+
+    /// The same between these two.
+    pub fn pay_from_to(&mut self, payer: Key, payee: Key, number: u64, rng: &mut Xoshiro256PlusPlus) -> Commit {
         let amount = rng.random_range(1..20);
         let mut commit = Commit::new();
-        for (id, change) in [(payer, -amount), (payee, amount)] {
-            let key = Key::player(id);
+        for (key, change) in [(payer, -amount), (payee, amount)] {
             let account = self.0.get_mut(&key).expect("it was founded");
             account.coins += change;
             account.written_by = number;

@@ -11,6 +11,7 @@ mod leases;
 mod poison;
 mod power_loss;
 mod ranges;
+mod settlement;
 mod sim_disk;
 mod spec;
 mod versions;

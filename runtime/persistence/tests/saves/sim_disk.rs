@@ -100,6 +100,11 @@ impl SimDisk {
 }
 
 impl State {
+    /// What the kernel remembers.
+    pub fn cached(&self) -> Vec<u8> {
+        self.cache.clone()
+    }
+
     fn call(&mut self) -> io::Result<()> {
         let call = self.calls;
         self.calls += 1;
