@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bazaar::{DONE, Wealth};
+use bazaar::{DONE, Wealth, stalls::STALL};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -33,14 +33,41 @@ pub struct Heard {
     /// Deeds that are done.
     pub done: BTreeMap<u64, u64>,
     pub receipts: u64,
+    /// Of the stalls, by the lives that the server has had.
+    pub lives: Vec<Stalls>,
+}
+
+/// What stalls have told in one life of their server.
+#[derive(Debug, Clone, Default)]
+pub struct Stalls {
+    /// What each was made again with, which it tells with its first tick.
+    pub made_with: BTreeMap<u64, u32>,
+    /// When the newest of them told that.
+    pub newest_at: Option<Instant>,
+    /// When the first of them last told of a tick.
+    pub first_at: Option<Instant>,
 }
 
 impl Heard {
     fn take(&mut self, player: u64, deeds: u64) {
+        if player & (STALL | DONE) == STALL {
+            return self.take_stall(player & !STALL, deeds as u32);
+        }
         let of = if player & DONE == 0 { &mut self.granted } else { &mut self.done };
         let entry = of.entry(player & !DONE).or_default();
         *entry = deeds.max(*entry);
         self.receipts += u64::from(player & DONE == 0);
+    }
+
+    fn take_stall(&mut self, number: u64, sold: u32) {
+        let (now, life) = (Instant::now(), self.lives.last_mut().expect("somebody has called"));
+        if number == 0 {
+            life.first_at = Some(now);
+        }
+        life.made_with.entry(number).or_insert_with(|| {
+            life.newest_at = Some(now);
+            sold
+        });
     }
 
     /// What was granted is there.
@@ -130,10 +157,21 @@ pub fn bazaar(folder: &Path, words: &[&str]) -> Command {
 impl Life {
     /// Starts a server by the settings in this folder; returns when it is about to tick.
     pub fn start(folder: &Path) -> Life {
+        Self::start_as(folder, &["--crashes", "off"], 0)
+    }
+
+    /// A supervised server whose first stall ends it once.
+    pub fn start_to_die(folder: &Path, fault: &str) -> Life {
+        let crashes = folder.join("crashes").display().to_string();
+        Self::start_as(folder, &["--supervised", "--inject", fault, "--crashes", &crashes], 1)
+    }
+
+    /// With these words beside the usual ones, and so many deaths that another server comes after.
+    fn start_as(folder: &Path, with: &[&str], deaths: usize) -> Life {
         let _ = fs::remove_file(folder.join("ledger"));
         let listener = UnixListener::bind(folder.join("ledger")).unwrap();
-        let words = ["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--crashes", "off"];
-        let mut command = bazaar(folder, &[&words[..], &["--status-json"]].concat());
+        let words = ["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--status-json"];
+        let mut command = bazaar(folder, &[&words[..], with].concat());
         let stderr = folder.join("log");
         let began = Instant::now();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(fs::File::create(&stderr).unwrap());
@@ -143,7 +181,7 @@ impl Life {
         let of_listener = said.clone();
         let stdout = thread::spawn(move || listen(stdout, &of_listener));
         let of_ledger = heard.clone();
-        let ledger = thread::spawn(move || keep_ledger(&listener, &of_ledger));
+        let ledger = thread::spawn(move || keep_ledger(&listener, &of_ledger, 1 + deaths));
         let mut life = Life {
             child,
             _stdin: stdin,
@@ -204,6 +242,27 @@ impl Life {
         wait_for("receipts", PATIENCE, || (self.heard().receipts >= before + more).then_some(()));
     }
 
+    /// Waits until so many stalls tick in this life of the server, counted from 0; what they told.
+    #[track_caller]
+    pub fn wait_for_stalls(&self, life: usize, count: usize) -> Stalls {
+        let all = || lock(&self.heard).lives.get(life).filter(|stalls| stalls.made_with.len() >= count).cloned();
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(stalls) = all() {
+                return stalls;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        panic!("of {count} stalls not all tick in life {life}: {:?}\n{}", self.heard().lives, self.log());
+    }
+
+    /// Where players find the server that came after one that died.
+    #[track_caller]
+    pub fn address_again(&self) -> SocketAddr {
+        let ready = wait_for("another server", PATIENCE, || lock(&self.said).ready.take());
+        ready["address"].as_str().unwrap().parse().unwrap()
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
@@ -256,11 +315,14 @@ fn listen(stdout: impl Read, said: &Mutex<Said>) {
     }
 }
 
-fn keep_ledger(listener: &UnixListener, heard: &Mutex<Heard>) {
-    let (mut ledger, _) = listener.accept().unwrap();
-    let mut entry = [0; 16];
-    while ledger.read_exact(&mut entry).is_ok() {
-        let [player, deeds] = [0, 8].map(|at| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap()));
-        lock(heard).take(player, deeds);
+fn keep_ledger(listener: &UnixListener, heard: &Mutex<Heard>, lives: usize) {
+    for _ in 0..lives {
+        let (ledger, _) = listener.accept().unwrap();
+        let (mut ledger, mut entry) = (BufReader::new(ledger), [0; 16]);
+        lock(heard).lives.push(Stalls::default());
+        while ledger.read_exact(&mut entry).is_ok() {
+            let [player, deeds] = [0, 8].map(|at| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap()));
+            lock(heard).take(player, deeds);
+        }
     }
 }

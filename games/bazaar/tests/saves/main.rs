@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   kills    R30: kill -9 of the process that saves, and of PostgreSQL
+//!   deaths   R21: a world that ends its server beside many that are saved
 //!   ends     R36: an order to end, under load and on a full disk
 //!   disks    R32: full, slow and read-only disks of their own, under a server that ticks
 //!   owners   R34: two processes on one PostgreSQL, one of which stood still
@@ -15,6 +16,7 @@
 
 #[path = "../../../../runtime/persistence/tests/postgres/cluster.rs"]
 mod cluster;
+mod deaths;
 mod disks;
 mod ends;
 #[path = "../../../../runtime/persistence/tests/saves/folder.rs"]

@@ -54,21 +54,22 @@ pub struct Terms {
     pub process: u32,
     pub first_market: u64,
     pub hoard_bytes_max: u32,
+    pub stalls: u32,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { period_s: 1, lease_s: 30, process: 1, first_market: bazaar::MARKETS[0], hoard_bytes_max: 0 }
+        Terms { period_s: 1, lease_s: 30, process: 1, first_market: bazaar::MARKETS[0], hoard_bytes_max: 0, stalls: 0 }
     }
 }
 
 /// Writes the settings of a server into its folder.
 pub fn write_settings(folder: &Path, place: &Place, terms: &Terms) {
-    let Terms { period_s, lease_s, process, first_market, hoard_bytes_max } = terms;
+    let Terms { period_s, lease_s, process, first_market, hoard_bytes_max, stalls } = terms;
     let (saves, ledger) = (place.section(), folder.join("ledger").display().to_string());
     let text = format!(
         "[server]\nhost_heartbeat = false\n\n[saves]\n{saves}process = {process}\nperiod_s = {period_s}\nlease_s = {lease_s}\n\n\
-         [game]\nledger = {ledger:?}\nfirst_market = {first_market}\nhoard_bytes_max = {hoard_bytes_max}\n"
+         [game]\nledger = {ledger:?}\nfirst_market = {first_market}\nhoard_bytes_max = {hoard_bytes_max}\nstalls = {stalls}\n"
     );
     fs::write(folder.join("throng.toml"), text).unwrap();
 }

@@ -194,7 +194,7 @@ impl Ledger {
         Ledger { tells_deeds: true, ..self }
     }
 
-    fn tell(&self, entries: impl Iterator<Item = (u64, u32)>) {
+    pub fn tell(&self, entries: impl Iterator<Item = (u64, u32)>) {
         let bytes: Vec<u8> =
             entries.flat_map(|(player, deeds)| [player, u64::from(deeds)]).flat_map(u64::to_le_bytes).collect();
         // Whoever listens may be gone.
@@ -257,9 +257,11 @@ impl WorldState for ChestState {
     }
 }
 
+const NAMES: [&str; 2] = ["north", "south"];
+
 impl WorldKind for Market {
     fn name(&self) -> &str {
-        ["north", "south"][self.number]
+        NAMES[self.number]
     }
 
     fn tick_rate(&self) -> Hertz {
@@ -581,7 +583,12 @@ pub fn look_at(reads: &dyn Reads) -> Result<Wealth, String> {
                 purse.coins
             }
             Kind::World => {
-                let chest = chest_in(&bytes[2 + usize::from(bytes[1])..]);
+                let (kind, state) = bytes[2..].split_at(usize::from(bytes[1]));
+                // No other world has coins.
+                if NAMES.iter().all(|name| name.as_bytes() != kind) {
+                    return;
+                }
+                let chest = chest_in(state);
                 wealth.chests.insert(key.id as u64, chest.coins);
                 chest.coins
             }
