@@ -26,11 +26,11 @@ use crate::{
     reliable_pair::{Pair, Said},
 };
 
-const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// What a path does beside losing and delaying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Disorder {
+pub enum Disorder {
     Calm,
     /// Jitter, a tenth overtaken, a twentieth twice.
     Rough,
@@ -40,16 +40,29 @@ enum Disorder {
 
 /// One network.
 #[derive(Debug, Clone, Copy)]
-struct Cell {
-    loss: f64,
-    rtt_ms: u64,
-    disorder: Disorder,
-    blackout_every_s: u64,
+pub struct Cell {
+    pub loss: f64,
+    pub rtt_ms: u64,
+    pub disorder: Disorder,
+    pub blackout_every_s: u64,
 }
 
 impl Cell {
+    /// All of them, in the order in which they are counted.
+    pub fn thirty_six() -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for loss in [0.0, 0.05, 0.2] {
+            for rtt_ms in [0, 50, 150, 400] {
+                for disorder in [Disorder::Calm, Disorder::Rough, Disorder::Wild] {
+                    cells.push(Cell { loss, rtt_ms, disorder, blackout_every_s: 10 });
+                }
+            }
+        }
+        cells
+    }
+
     /// One direction of it.
-    fn impairment(&self) -> Impairment {
+    pub fn impairment(&self) -> Impairment {
         let calm =
             Impairment { loss: self.loss, delay: Nanos::from_micros(self.rtt_ms * 500), ..Impairment::default() };
         let rough = Impairment {
@@ -74,7 +87,7 @@ impl Cell {
     }
 
     /// A line as long, and good.
-    fn unimpaired(&self) -> Impairment {
+    pub fn unimpaired(&self) -> Impairment {
         Impairment { delay: Nanos::from_micros(self.rtt_ms * 500), ..Impairment::default() }
     }
 }
@@ -246,14 +259,7 @@ fn a_network_that_loses_players_and_words_is_noticed() {
 #[ignore = "full form: takes 8 min, and wants root for namespaces"]
 fn r08_thirty_six_networks_between_namespaces() {
     let _alone = alone();
-    let mut cells = Vec::new();
-    for loss in [0.0, 0.05, 0.2] {
-        for rtt_ms in [0, 50, 150, 400] {
-            for disorder in [Disorder::Calm, Disorder::Rough, Disorder::Wild] {
-                cells.push(Cell { loss, rtt_ms, disorder, blackout_every_s: 10 });
-            }
-        }
-    }
+    let cells = Cell::thirty_six();
     let form = Form { bots: 8, length: Duration::from_secs(60), after: Duration::from_secs(3) };
     let seen = across_namespaces(|server| {
         (1..)

@@ -1,4 +1,5 @@
-//! A soak: players play, others come in and go, pages are asked for, and nothing of the server grows.
+//! A soak: players play, some of them on bad networks, others come in and go, pages are asked for, and nothing of the server
+//! grows.
 
 use std::{
     fs,
@@ -7,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use throng_lab::relay::{Relay, RelayCounts};
 use throng_platform::process::rss_bytes_of;
 
 use crate::{
@@ -16,11 +18,14 @@ use crate::{
     figures::both,
     floods::newcomers::Newcomers,
     lifecycle::{get, metric},
+    network::{Cell, Disorder, LOOPBACK},
 };
 
 struct Form {
     serve: &'static [&'static str],
     awake: usize,
+    /// Of these, so many on each network of [`bad_networks`].
+    on_each_bad: usize,
     newcomers_per_s: u32,
     /// Until what fills once is full: buffers, the newcomers' first worlds.
     settle: Duration,
@@ -29,6 +34,45 @@ struct Form {
     grown_bytes_max: i64,
     /// What a frame takes in the last third, in times of the first.
     frame_growth_max: f64,
+}
+
+/// Those on which a part plays all the time: the fifth of R08, which delays, reorders and doubles, and one that loses a
+/// twentieth beside that.
+fn bad_networks() -> [Cell; 2] {
+    let fifth = Cell::thirty_six()[4];
+    assert_eq!((fifth.rtt_ms, fifth.disorder), (50, Disorder::Rough), "the fifth of thirty-six");
+    [fifth, Cell { loss: 0.05, rtt_ms: 150, ..fifth }]
+}
+
+/// Players behind a relay.
+struct BadLine {
+    cell: Cell,
+    relay: Relay,
+    crowd: Crowd,
+}
+
+impl BadLine {
+    fn start(server: &Server, cell: Cell, seed: u64, players: usize) -> Self {
+        let line = cell.impairment();
+        let relay = Relay::start(LOOPBACK, server.address, seed, line, line).expect("sockets are left");
+        let crowd = Crowd::start_as(server.address, Some(relay.address()), 100_000 * seed, players);
+        Self { cell, relay, crowd }
+    }
+
+    /// Nobody fell out, what was shown is what the server had, and the line was as bad as it should be.
+    fn finish(self) {
+        let RelayCounts { taken, lost, doubled, held_back, refused, .. } = self.relay.counts();
+        println!("{:?}: of {taken} datagrams {lost} were lost, {doubled} doubled, {held_back} overtaken", self.cell);
+        assert_eq!(refused, 0, "the relay itself lost some");
+        assert!(doubled as f64 > 0.03 * taken as f64 && held_back as f64 > 0.05 * taken as f64, "a calm line");
+        assert!(lost as f64 >= 0.8 * self.cell.loss * taken as f64, "{lost} of {taken} lost");
+        // Good-byes get through.
+        self.relay.impair(self.cell.unimpaired(), self.cell.unimpaired());
+        let saw = self.crowd.finish();
+        assert_eq!((saw.players_connected, saw.disconnects), (saw.players_wanted, 0), "{saw:?}");
+        assert_eq!((saw.state_errors, saw.protocol_errors), (0, 0), "{saw:?}");
+        assert!(saw.state_checks > 0, "no errors among no checks prove nothing");
+    }
 }
 
 /// One look at the server.
@@ -99,7 +143,10 @@ fn nothing_grows(form: &Form, settings: &str) {
     let _alone = alone();
     let settings = settings_file("soak", settings).display().to_string();
     let server = Server::start(&[form.serve, &["--config", &settings]].concat());
-    let crowd = Crowd::start(server.address, form.awake);
+    let bad = bad_networks();
+    let crowd = Crowd::start(server.address, form.awake - bad.len() * form.on_each_bad);
+    let lines: Vec<BadLine> =
+        (1..).zip(bad).map(|(seed, cell)| BadLine::start(&server, cell, seed, form.on_each_bad)).collect();
     let over = AtomicBool::new(false);
     let soak = || {
         std::thread::sleep(form.settle);
@@ -124,6 +171,7 @@ fn nothing_grows(form: &Form, settings: &str) {
     assert!(grown_bytes <= form.grown_bytes_max, "it grew by {grown_bytes} bytes");
     assert!(files[1] <= files[0] && threads[1] <= threads[0], "files {files:?}, threads {threads:?}");
     assert!(frames_ms[1] <= frames_ms[0] * form.frame_growth_max, "{frames_ms:?}");
+    lines.into_iter().for_each(BadLine::finish);
     check_unharmed(crowd, server);
 }
 
@@ -134,8 +182,9 @@ fn r39_nothing_grows_while_players_come_and_go() {
         &Form {
             serve: &["--players", "32", "--npcs", "64", "--no-recorder"],
             awake: 16,
+            on_each_bad: 4,
             newcomers_per_s: 5,
-            settle: Duration::from_secs(6),
+            settle: Duration::from_secs(8),
             length: Duration::from_secs(18),
             // Half a minute of play still fills what is used again: tokens that are remembered, pools of worlds.
             grown_bytes_max: 3 << 19,
@@ -152,6 +201,7 @@ fn r39_nothing_grows_in_an_hour() {
         &Form {
             serve: &["--players", "256", "--npcs", "512"],
             awake: 200,
+            on_each_bad: 50,
             newcomers_per_s: 5,
             settle: Duration::from_secs(1_800),
             length: Duration::from_secs(1_800),
