@@ -11,8 +11,9 @@ async function join(server: LiveServer, schema: Schema): Promise<SocketClient> {
   return new SocketClient(schema, token, await openWebSocket(ways.webSocket, GIVES_UP_MS));
 }
 
-test("clients in Node see what the server has, and leave when they say so", { timeout: TEST_GIVES_UP_MS }, async () => {
+test("clients in Node see what the server has, and leave when they say so", { timeout: TEST_GIVES_UP_MS }, async (t) => {
   const server = await start("precinct", 10);
+  t.after(() => server.kill());
   const schema = new Schema((await takeSchema(server.playUrl)) as SchemaData);
   const clients = await Promise.all(Array.from({ length: 5 }, () => join(server, schema)));
   const timer = setInterval(() => {
@@ -22,11 +23,11 @@ test("clients in Node see what the server has, and leave when they say so", { ti
       for (let input = 0; input < due; input++) client.sendInput("precinct.input" as never, { move_x: 90, move_z: 90, yaw, pitch_degrees: 0, buttons: 1 } as never, performance.now());
     }
   }, 20);
+  t.after(() => clearInterval(timer));
   await until("50 checks each", () => clients.every(({ client }) => client.replicas.counts.stateChecks >= 50));
   for (const { client } of clients) {
     assert.deepEqual([client.replicas.counts.stateErrors, client.stats.protocolErrors], [0, 0], JSON.stringify(client.replicas.takeStateError()));
   }
-  clearInterval(timer);
   const before = server.status()["players"]!;
   clients.forEach((client) => client.close());
   await until("they have left", () => server.status()["players"]! <= before - 5);
@@ -34,8 +35,9 @@ test("clients in Node see what the server has, and leave when they say so", { ti
   assert.ok(report);
 });
 
-test("a client of another schema leaves, and says why", { timeout: TEST_GIVES_UP_MS }, async () => {
+test("a client of another schema leaves, and says why", { timeout: TEST_GIVES_UP_MS }, async (t) => {
   const server = await start("precinct", 0);
+  t.after(() => server.kill());
   const data = (await takeSchema(server.playUrl)) as SchemaData;
   const stranger = await join(server, new Schema({ ...data, hash: "0123456789abcdef" }));
   await until("it is told", () => stranger.client.state === "disconnected");
@@ -43,8 +45,9 @@ test("a client of another schema leaves, and says why", { timeout: TEST_GIVES_UP
   await server.stop();
 });
 
-test("a token is for pages of this server, and is good once", { timeout: TEST_GIVES_UP_MS }, async () => {
+test("a token is for pages of this server, and is good once", { timeout: TEST_GIVES_UP_MS }, async (t) => {
   const server = await start("precinct", 0);
+  t.after(() => server.kill());
   const token = `${server.playUrl}token`;
   assert.equal((await fetch(token, { method: "POST" })).status, 403, "without our header");
   assert.equal((await fetch(token)).status, 405);

@@ -19,8 +19,9 @@ async function counter(server: LiveServer, name: string): Promise<number> {
   return Number(text.split("\n").find((line) => line.startsWith(`throng_${name}_total `))?.split(" ")[1]);
 }
 
-test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async () => {
+test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async (t) => {
   const server = await start("precinct", 50);
+  t.after(() => server.kill());
   const { ways } = await takeToken(server.playUrl);
   const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin: server.adminAddress };
   const schema = new Schema((await takeSchema(server.playUrl)) as SchemaData);
@@ -32,6 +33,7 @@ test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, 
   await until("honest ones play", () => honest.every(({ client }) => client.replicas.size > 0) && server.status()["players"]! >= 55);
   const before = honest.map(({ client }) => client.replicas.counts.stateChecks);
   let isOver = false;
+  t.after(() => (isOver = true));
   const attacks = Object.values(ATTACKS);
   const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(place, () => isOver));
   let [opened, refused] = [0, 0];
