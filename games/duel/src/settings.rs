@@ -2,14 +2,13 @@
 
 use serde::Deserialize;
 use throng::settings::{Checks, Section};
-use throng_faults::{BackgroundFault, FaultSwitch};
+use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
 use throng_replication::table_resource;
 
 use crate::{
     protocol::{TICK_HZ, Terms},
     teams::{SEATS, TEAM_SIZE},
     weapons::ticks_of,
-    worlds::FaultyMatch,
 };
 
 /// Rounds to win, at most: so many of both teams fit into the clock.
@@ -128,6 +127,13 @@ impl DuelSettings {
     pub fn match_size(&self) -> usize {
         (2 * usize::from(self.team_size)).min(SEATS)
     }
+}
+
+/// A fault and the match that has it, by its number among those that the lobby asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultyMatch {
+    pub ordinal: u32,
+    pub fault: WorldFault,
 }
 
 /// What a match goes by: durations in ticks.

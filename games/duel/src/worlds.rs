@@ -18,7 +18,7 @@ use bevy_ecs::{
     schedule::{InternedSystemSet, ScheduleConfigs},
 };
 use throng::prelude::*;
-use throng_faults::{FaultPlugin, WorldFault};
+use throng_faults::FaultPlugin;
 use throng_profiler::Category;
 use throng_replication::InterestSettings;
 
@@ -40,7 +40,7 @@ use crate::{
     scene::{RoundChange, Scene},
     schema,
     seats::{Known, Seats, Senses},
-    settings::MatchRules,
+    settings::{FaultyMatch, MatchRules},
     shooting,
     sight::{self, Bodies, FOG, Sight},
     smoke::Smoke,
@@ -75,13 +75,6 @@ pub struct Match {
     pub rules: MatchRules,
     /// Matches with a fault, for tests.
     pub faults: Vec<FaultyMatch>,
-}
-
-/// A fault and the match that has it, by its number among those that the lobby asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FaultyMatch {
-    pub ordinal: u32,
-    pub fault: WorldFault,
 }
 
 impl WorldKind for Match {
