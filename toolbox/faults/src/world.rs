@@ -66,7 +66,7 @@ impl WorldFault {
         let every = |every_ticks: u32| if every_ticks == 1 { 1 } else { ticks(every_ticks).max(1) };
         match self {
             Self::Costly { from_tick, factor } => Self::Costly { from_tick: ticks(from_tick), factor },
-            Self::Hung { at_tick, sleep_ms } => Self::Hung { at_tick: ticks(at_tick), sleep_ms },
+            Self::Hung { at_tick, ms, how } => Self::Hung { at_tick: ticks(at_tick), ms, how },
             Self::Slow { busy_ms, every_ticks } => {
                 Self::Slow { busy_ms: share_ms(busy_ms), every_ticks: every(every_ticks) }
             }
@@ -382,7 +382,8 @@ mod tests {
             assert_eq!(fault.at_rate(20), fault, "sizes are for 20 Hz");
             assert_eq!(fault.at_rate(128), expect);
         };
-        check(WorldFault::Hung { at_tick: 200, sleep_ms: 7 }, WorldFault::Hung { at_tick: 1_280, sleep_ms: 7 });
+        let hung = |at_tick| WorldFault::Hung { at_tick, ms: 7, how: Hang::Sleep };
+        check(hung(200), hung(1_280));
         check(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }, WorldFault::Slow { busy_ms: 6, every_ticks: 1 });
         check(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }, WorldFault::Slow { busy_ms: 6, every_ticks: 768 });
         check(
