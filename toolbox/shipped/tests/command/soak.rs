@@ -187,7 +187,7 @@ fn r39_nothing_grows_while_players_come_and_go() {
             settle: Duration::from_secs(8),
             length: Duration::from_secs(18),
             // Half a minute of play still fills what is used again: tokens that are remembered, pools of worlds.
-            grown_bytes_max: 3 << 19,
+            grown_bytes_max: 2 << 20,
             frame_growth_max: f64::INFINITY,
         },
         "[server]\nhuge_pages = false\n",
