@@ -80,7 +80,6 @@ use crate::{
     settings::SavesSettings,
 };
 use commits::{Answered, Answers, Commits, Parcel, Told};
-use going_back::GoesBack;
 use held_lease::LeaseTerms;
 use players::Players;
 use reader::Reader;
@@ -255,6 +254,13 @@ struct OnTrial {
     id: u64,
     /// How often it had ticked then.
     loaded_at: u32,
+}
+
+/// Whether a world goes back to its last save.
+enum GoesBack {
+    Surely,
+    /// If one of these is in it, which is not known while it is away.
+    IfHere(BTreeSet<ClientId>),
 }
 
 /// The server's saves.

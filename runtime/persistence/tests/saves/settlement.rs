@@ -15,6 +15,9 @@ use throng_persistence::{
 
 use crate::accounts::{Account, Accounts, COINS};
 
+/// What the store has of cells.
+type Cells = BTreeMap<Key, Vec<u8>>;
+
 const PLAYERS_AT_FIRST: u64 = 12;
 /// Numbers that players ever have.
 const PLAYERS_MAX: u64 = 24;
@@ -176,7 +179,7 @@ impl Settlement {
     }
 
     /// What the store has of players and cells. Leases are asked for: see [`Settlement::who_may_write`].
-    pub fn read(reads: &dyn Reads) -> Result<(Accounts, BTreeMap<Key, Vec<u8>>, Count), String> {
+    pub fn read(reads: &dyn Reads) -> Result<(Accounts, Cells, Count), String> {
         let (accounts, count) = Accounts::read(reads)?;
         let (mut cells, mut broken) = (BTreeMap::new(), None);
         // As a map is read that is loaded where somebody comes near.

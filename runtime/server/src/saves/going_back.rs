@@ -15,24 +15,16 @@
 
 use std::collections::BTreeSet;
 
-use throng_net::protocol::ClientId;
 use throng_platform::time::Nanos;
 use throng_profiler::log_error;
 use throng_world::{Client, GameWorld, Leaving, MailItem, saving::SaveReport};
 
-use super::{SAVES, Saves, commits::Undone};
-use crate::{hosted_world::HostedWorld, server::Server};
+use super::{GoesBack, SAVES, Saves, commits::Undone};
+use crate::{hosted_world::HostedWorld, server::Server, world_slot::WorldSlot};
 
 /// Worlds that are sent back between two frames at most; the others are, one after the other, before they have ticked again or as
 /// they come home.
 const SENT_BACK_PER_FRAME_MAX: usize = 16;
-
-/// Whether a world goes back to its last save.
-pub(super) enum GoesBack {
-    Surely,
-    /// If one of these is in it, which is not known while it is away.
-    IfHere(BTreeSet<ClientId>),
-}
 
 impl Server {
     /// Marks the worlds that go back.
@@ -65,7 +57,7 @@ impl Server {
     pub(super) fn send_back_marked(&mut self, now: Nanos) {
         let Some(saves) = self.saves.as_mut().filter(|saves| !saves.going_back.is_empty()) else { return };
         saves.going_back.retain(|world, _| self.worlds.get(*world).is_some());
-        let is_home = |slot: &crate::world_slot::WorldSlot| slot.home.is_some();
+        let is_home = |slot: &WorldSlot| slot.home.is_some();
         let worlds: Vec<_> =
             saves.going_back.keys().copied().filter(|id| self.worlds.get(*id).is_some_and(is_home)).collect();
         for id in worlds.into_iter().take(SENT_BACK_PER_FRAME_MAX) {
