@@ -11,16 +11,12 @@
 //! each core and one for the recorder's reader, once after each sleep.
 
 use throng_platform::time::Nanos;
-use throng_profiler::{log_category, log_debug};
-
-use crate::server::Server;
-
-log_category!(HOST = "server.host");
 
 /// So long after the last world fell asleep they still look. Too low → worlds that are woken now and then, to be saved or by
 /// messages, have them begin and end all the time; too high → an empty server takes what it need not.
 const AWAKE_FOR: Nanos = Nanos::from_secs(1);
 
+/// When those who look at the host are to rest, and when to go on.
 #[derive(Debug, Default)]
 pub(crate) struct HostRest {
     /// Since when nothing can be late; `None` while something can.
@@ -28,30 +24,36 @@ pub(crate) struct HostRest {
     rests: bool,
 }
 
-impl Server {
-    /// Something is due or may be soon: whoever looks at the host does so from now on.
-    pub(crate) fn look_at_host(&mut self) {
-        self.host_rest.asleep_since = None;
-        if self.host_rest.rests {
-            self.let_host_rest(false);
+impl HostRest {
+    /// Nothing can be late at this moment. True if the rest begins with it.
+    pub fn begins(&mut self, now: Nanos) -> bool {
+        let since = *self.asleep_since.get_or_insert(now);
+        !self.rests && {
+            self.rests = now >= since + AWAKE_FOR;
+            self.rests
         }
     }
 
-    /// Nothing can be late at this moment.
-    pub(crate) fn look_at_host_no_longer(&mut self, now: Nanos) {
-        let since = *self.host_rest.asleep_since.get_or_insert(now);
-        if !self.host_rest.rests && now >= since + AWAKE_FOR {
-            self.let_host_rest(true);
-        }
+    /// Something is due, or may be soon. True if the rest ends with it.
+    pub fn ends(&mut self) -> bool {
+        self.asleep_since = None;
+        std::mem::take(&mut self.rests)
     }
+}
 
-    #[cold]
-    fn let_host_rest(&mut self, rests: bool) {
-        self.host_rest.rests = rests;
-        self.heartbeat.iter().for_each(|heartbeat| heartbeat.rest(rests));
-        self.recorder.iter_mut().for_each(|recorder| recorder.rest(rests));
-        let cores_watched = if rests { 0 } else { self.host_watch.stall_cores() };
-        self.metrics.iter_mut().for_each(|metrics| metrics.tell_heartbeats(cores_watched));
-        log_debug!(HOST, rests, "no world is awake, so nobody looks at the host; or one is again");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_begins_when_nothing_could_be_late_for_a_second_and_ends_at_once() {
+        let mut rest = HostRest::default();
+        let at = |ms| Nanos::from_millis(ms);
+        assert_eq!([0, 500, 999].map(|ms| rest.begins(at(ms))), [false; 3]);
+        assert!(!rest.ends(), "it has not begun");
+        assert_eq!([1_200, 2_100, 2_200, 3_200].map(|ms| rest.begins(at(ms))), [false, false, true, false]);
+        assert!(rest.ends());
+        assert!(!rest.ends());
+        assert!(!rest.begins(at(3_300)));
     }
 }

@@ -5,7 +5,7 @@
 //! either (`host_rest`). On the thread that calls [`Server::run`], which is the frame's from then on.
 
 use throng_platform::{signals::StopFlag, threads::shorten_slice, time::Nanos};
-use throng_profiler::scope;
+use throng_profiler::{log_category, log_debug, scope};
 
 use crate::{
     report::{ServerReport, ServerStatus},
@@ -13,6 +13,8 @@ use crate::{
     watchdog::Watchdog,
     world_slot::WorldSlot,
 };
+
+log_category!(HOST = "server.host");
 
 /// How long a server that was told to stop goes on ticking so that its clients hear of it.
 const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
@@ -75,10 +77,11 @@ impl Server {
             Some(due) if !someone_away => due.clamp(frame + 1, frame + frames_per_wake),
             _ => frame + 1,
         };
-        if next_due.is_none() && !someone_away && self.addresses.players_count() == 0 {
-            self.look_at_host_no_longer(self.clock.now());
-        } else {
+        let may_be_late = next_due.is_some() || someone_away || self.addresses.players_count() > 0;
+        if may_be_late {
             self.look_at_host();
+        } else if self.host_rest.begins(self.clock.now()) {
+            self.let_host_rest(true);
         }
         // Dormant worlds wait for packets, and so do resting ones; what is due meanwhile has its frame.
         let waits_for_packets = next_due.is_none() || self.worlds.iter().any(WorldSlot::is_resting);
@@ -110,6 +113,22 @@ impl Server {
             self.clock.sleep_until(begin);
         }
         self.timeline.frame_at(self.clock.now()).max(next)
+    }
+
+    /// Something is due or may be soon: whoever looks at the host does so from now on.
+    pub(crate) fn look_at_host(&mut self) {
+        if self.host_rest.ends() {
+            self.let_host_rest(false);
+        }
+    }
+
+    #[cold]
+    fn let_host_rest(&mut self, rests: bool) {
+        self.heartbeat.iter().for_each(|heartbeat| heartbeat.rest(rests));
+        self.recorder.iter_mut().for_each(|recorder| recorder.rest(rests));
+        let cores_watched = if rests { 0 } else { self.host_watch.stall_cores() };
+        self.metrics.iter_mut().for_each(|metrics| metrics.tell_heartbeats(cores_watched));
+        log_debug!(HOST, rests, "no world is awake, so nobody looks at the host; or one is again");
     }
 
     /// Dismisses every client and goes on ticking until all are told, or for `DRAIN_MAX`.
