@@ -27,6 +27,8 @@
 //! | `load_journal.rs` | which of them ended a server when it was loaded |
 //! | `placing.rs` | the log-in's way to the directory |
 //! | `of_server.rs` | what the frame does |
+//! | `counts.rs` | what is counted |
+//! | `status.rs` | what is told |
 //! | `store.rs` | which store the settings mean |
 //! | `offline.rs` | the saves of a server that does not run |
 //!
@@ -37,6 +39,7 @@
 //! without one.
 
 mod commits;
+mod counts;
 mod going_back;
 mod held_lease;
 mod load_journal;
@@ -47,6 +50,7 @@ mod placing;
 mod players;
 mod reader;
 mod record;
+mod status;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -58,19 +62,21 @@ use std::{
     sync::Arc,
 };
 
-use throng_metrics::counters;
 use throng_net::protocol::ClientId;
 use throng_persistence::{Commit, Key, Kind, Refusal, Store, Writer, WriterSettings, writer::Full};
 use throng_platform::{clock::Clock, time::Nanos};
-use throng_profiler::{log_category, log_error, log_info, log_warn};
+use throng_profiler::{log_error, log_info, log_warn};
 use throng_world::{
     ids::WorldId,
     saving::{Cut, SaveAnswer},
 };
 
+use counts::SAVES;
+pub(crate) use counts::SaveCounts;
 pub(crate) use load_journal::LoadJournal;
 pub(crate) use loading::{Load, Record};
 pub(crate) use placing::{Placing, WithSaves};
+pub use status::{SavedNow, SavesStatus, WORLDS_MISSING_MAX};
 pub use store::StoreOpenError;
 pub(crate) use store::{StoreToOpen, open_as_set};
 pub(crate) use world_reader::{Asked, WorldReader};
@@ -86,105 +92,11 @@ use reader::Reader;
 pub(crate) use world_leases::Claim;
 use world_leases::WorldLeases;
 
-log_category!(SAVES = "server.saves");
-
 /// Worlds are looked at so often for whether their time has come.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 
 /// Of two frames that are farther apart this process stood still between them.
 const FRAME_MAX: Nanos = Nanos::from_millis(500);
-
-counters! {
-    /// What became of saves.
-    pub(crate) struct SaveCounts {
-        Sum cuts: "saves.cuts", "cuts",
-            "Worlds that were saved with everybody in them, as far as they are handed to the writer.",
-            "Follows worlds and `period_s`, and players who leave or travel.";
-        Sum cuts_failed: "saves.cuts_failed", "cuts",
-            "Cuts that could not be taken: a world has what its type does not allow.",
-            "A bug in the game: the log names world and reason. Nothing of that world is saved until it is mended, and nobody travels from it.";
-        Sum players_left_out: "saves.players_left_out", "players",
-            "Players whom a cut was taken without, since they have what their type does not allow; each time.",
-            "A bug in the game: the log names player and reason. Their records stay as they were before, and are older than those of whom they deal with.";
-        Sum players_quarantined: "saves.players_quarantined", "players",
-            "Players who left with what could not be saved. They are not let in until this process has ended, and it keeps their leases.",
-            "As `saves.players_left_out`. After a restart they are as in their old records: look at what they gave away since.";
-        Sum commits: "saves.commits", "commits",
-            "Commits that are on disk.",
-            "At most one for each frame with a cut.";
-        Sum bytes: "saves.bytes", "bytes",
-            "Bytes of those commits.",
-            "What is saved, before the store adds its own. If the disk is busy, raise `period_s` in the settings.";
-        Sum transactions: "saves.transactions", "transactions",
-            "Transactions that the commits were written in, with two fsyncs each.",
-            "Fewer than commits where several wait together.";
-        Max transaction_us: "saves.transaction_us", "us",
-            "What the longest transaction took, its fsyncs included.",
-            "Players and worlds wait so long until they are on disk, and ticks never. Long: a slow or busy disk.";
-        Sum thread_cpu_us: "saves.thread_cpu_us", "us",
-            "Processor time of the thread that saves.",
-            "Follows bytes. With a file some pages of 4 KiB are packed for each record; with PostgreSQL the server has its own share elsewhere.";
-        Sum refused: "saves.refused", "commits",
-            "Commits that the store refused. What they held is handed in again.",
-            "The disk is full or fails: the log says which. Nothing is lost while the server runs.";
-        Sum put_off: "saves.put_off", "frames",
-            "Frames in which the writer took nothing, since too much waited already or the store was down.",
-            "The disk is too slow for what is saved, or dead. The console's `saves.status` says how much waits.";
-        Sum store_errors: "saves.store_errors", "errors",
-            "Failures of the store, each try to open it anew included.",
-            "As `saves.refused`.";
-        Sum records_damaged: "saves.records_damaged", "records",
-            "Damaged records that were met. The ones before them were read instead.",
-            "The disk has lost something: look at it, and at its backups.";
-        Sum records_unreadable: "saves.records_unreadable", "records",
-            "Records of players and worlds that could not be read. They are left as they are, and whoever they are of is not let in.",
-            "The log names each. An older build than the one that wrote it, or damage.";
-        Sum leases_held: "saves.leases_held", "log-ins",
-            "Times that a player who logs in was with another process.",
-            "A few follow players who change servers. Many: a process that shares the store has died, and its leases run on.";
-        Sum leases_lost: "saves.leases_lost", "players",
-            "Players that another process took over while they played here. They were sent away.",
-            "Any is one too many: this process stood still for longer than `lease_s`, or the store was away for so long.";
-        Sum players_loaded: "saves.players_loaded", "players",
-            "Players who came in with what was saved of them.",
-            "Follows log-ins of players who were here before.";
-        Sum worlds_loaded: "saves.worlds_loaded", "worlds",
-            "Worlds that were made with what was saved of them.",
-            "Follows the worlds that are made again.";
-        Sum worlds_lost: "saves.worlds_lost", "worlds",
-            "Worlds that another process took over while they ran here. They ended.",
-            "As `saves.leases_lost`.";
-        Sum worlds_not_read: "saves.worlds_not_read", "worlds",
-            "Worlds that were not made, since what is saved of them was not read within `load_within_s`.",
-            "The store hangs, or is too slow for a rush of worlds: the log names each world. They may be asked for again.";
-        Sum worlds_taken_back: "saves.worlds_taken_back", "worlds",
-            "Worlds that went back to their last save, since a player who had been in them since, or they themselves, had become another process's.",
-            "As `saves.leases_lost`: `lease_s` is to be longer than this process ever stands still, or its store is away.";
-        Sum away: "saves.away", "frames",
-            "Frames in which the store was away: it has failed, takes nothing, or has not answered for 2 s. Play went on, and nothing was saved.",
-            "Any for longer than a moment: look at the disk, or at PostgreSQL. The log says what is wrong, `saves.status` how much waits.";
-    }
-}
-
-/// How saving stands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct SavesStatus {
-    /// The store has failed and is being opened anew, is too slow, or stands still.
-    pub is_down: bool,
-    /// Worlds that have changed since they were saved.
-    pub worlds_unsaved: usize,
-    /// Bytes that the writer has not taken yet.
-    pub waiting_bytes: u64,
-    /// Bytes that it has, and that are not on disk.
-    pub queued_bytes: u64,
-    /// Players that this process may write.
-    pub leases: usize,
-    /// Commits on disk since the start.
-    pub commits: u64,
-    /// What the newest transaction took, and the longest (ms).
-    pub newest_batch_ms: u64,
-    pub longest_batch_ms: u64,
-}
 
 /// Test switch: what saving can get wrong, to show that it does not go unseen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,19 +108,6 @@ pub enum SaveFault {
     /// What was refused is not handed in again.
     RefusalsForgotten,
 }
-
-/// Everything that had changed is on disk, but for some worlds.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct SavedNow {
-    /// Commits on disk since the start.
-    pub commits: u64,
-    /// Worlds that hang, have not come home in time, cannot be saved as they are, or have gone meanwhile with what they had,
-    /// as after a panic; by number: they are as at the save before. At most [`WORLDS_MISSING_MAX`], the first ones.
-    pub worlds_missing: Vec<u32>,
-}
-
-/// So many worlds that were not saved are named at most.
-pub const WORLDS_MISSING_MAX: usize = 100;
 
 /// Somebody who wants everything saved.
 struct SaveNow {

@@ -39,7 +39,10 @@ use throng_platform::time::Nanos;
 use throng_profiler::log_error;
 use throng_world::{ids::WorldId, saving::SaveRequest};
 
-use super::{SAVES, SavedNow, WORLDS_MISSING_MAX};
+use super::{
+    counts::SAVES,
+    status::{SavedNow, WORLDS_MISSING_MAX},
+};
 use crate::lifecycle::Answer;
 
 /// What is saved together, and who waits for it.

@@ -34,7 +34,7 @@ use std::{
 
 use throng_profiler::{log_error, log_warn};
 
-use super::SAVES;
+use super::counts::SAVES;
 
 /// A world may take a server along once by chance: its host ran out of memory, somebody ended it just then.
 const FAILURES_UNTIL_PARKED: u32 = 2;

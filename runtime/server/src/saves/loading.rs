@@ -15,7 +15,11 @@ use throng_persistence::{Key, Reads, StoreError};
 use throng_profiler::{log_info, log_warn};
 use throng_world::GameWorld;
 
-use super::{LoadJournal, SAVES, load_journal::Running, record};
+use super::{
+    counts::SAVES,
+    load_journal::{LoadJournal, Running},
+    record,
+};
 use crate::lifecycle::WorldError;
 
 /// What a world is loaded from.

@@ -25,8 +25,8 @@ use throng_profiler::{log_error, log_info, log_warn};
 use throng_world::{ids::WorldId, transfer::Transfer};
 
 use super::{
-    SAVES,
     commits::Commits,
+    counts::SAVES,
     held_lease::{Answer, Doubted, HeldLease, LeaseTerms},
     reader::{Read, Reader},
     record,

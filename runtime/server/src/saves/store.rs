@@ -8,7 +8,7 @@ use std::{
 use throng_persistence::{Embedded, Store, StoreError};
 use throng_profiler::log_info;
 
-use super::SAVES;
+use super::counts::SAVES;
 use crate::{
     settings::{SaveStore, SavesSettings, Settings},
     token_journal::STATE_FOLDER_VARIABLE,

@@ -23,8 +23,8 @@ use throng_platform::time::Nanos;
 use throng_profiler::{log_error, log_info};
 
 use super::{
-    SAVES,
     commits::Commits,
+    counts::SAVES,
     held_lease::{Answer, Doubted, HeldLease, LeaseTerms},
 };
 

@@ -33,7 +33,11 @@ use throng_platform::{
 };
 use throng_profiler::log_warn;
 
-use super::{Load, LoadJournal, Record, SAVES};
+use super::{
+    counts::SAVES,
+    load_journal::LoadJournal,
+    loading::{Load, Record},
+};
 
 /// A read that takes longer keeps its thread for itself. Too short: a disk that is busy for a moment costs threads. Too long: a
 /// read that hangs keeps others waiting.
