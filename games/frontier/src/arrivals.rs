@@ -72,7 +72,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
     outbox.set_player(arrival.client, entity);
     outbox.send(arrival.client, &Realm { seed }).expect("it has no limits");
     // With one that has turned just now everybody is told.
-    if let SaveStore { is_away: true, has_turned: false } = *world.resource::<SaveStore>() {
+    if let Some(SaveStore { is_away: true, has_turned: false }) = world.get_resource::<SaveStore>() {
         world.resource_mut::<Events>().send(&notice(SAVES_AWAY), Audience::Client(arrival.client), "chat.server");
     }
     let Some(purse) = kept.and_then(|_| world.resource::<Roster>().purse(row)) else { return };

@@ -38,8 +38,8 @@ pub const SAVES_AWAY: &str = "saves are held up: what you do now gets on disk la
 pub const SAVES_BACK: &str = "all is being saved again";
 
 /// Whether there is anything for [`tell_of_saves`] to do.
-pub fn saves_have_turned(store: Res<SaveStore>) -> bool {
-    store.has_turned
+pub fn saves_have_turned(store: Option<Res<SaveStore>>) -> bool {
+    store.is_some_and(|store| store.has_turned)
 }
 
 /// Tells everybody who is here. Whoever comes while the store is away is told then (`arrivals`).

@@ -174,7 +174,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
         say_to(&mut outbox, arrival.client, TURNED_BACK.0, TURNED_BACK.1);
     }
     // With one that has turned just now everybody is told.
-    if let SaveStore { is_away: true, has_turned: false } = *world.resource::<SaveStore>() {
+    if let Some(SaveStore { is_away: true, has_turned: false }) = world.get_resource::<SaveStore>() {
         say_to(&mut world.resource_mut::<Outbox>(), arrival.client, SAVES_AWAY.0, SAVES_AWAY.1);
     }
 }

@@ -164,7 +164,7 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     let renamed = match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
         // A file system, or a kernel, that cannot rename like that.
         Err(Errno::EINVAL | Errno::ENOSYS) => check_and_rename(from, to),
-        renamed => Ok(renamed?),
+        renamed => renamed.map_err(io::Error::from),
     };
     renamed.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {

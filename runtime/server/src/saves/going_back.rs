@@ -97,7 +97,7 @@ impl Server {
         // Who left has left, whatever it was with.
         self.see_off(&mut hosted.world);
         let Some(slot) = self.worlds.get(id) else { return };
-        let (keeps_place, plan) = (slot.keeps_place, slot.plan.clone());
+        let (keeps_place, plan) = (slot.keeps_place && slot.ending.is_none(), slot.plan.clone());
         // Who is on the way in comes from a save of another world, or of this one.
         for item in slot.mailbox.close().drain() {
             if let MailItem::Arrival { client, .. } = item {
@@ -106,7 +106,8 @@ impl Server {
         }
         if let Some(answer) = self.take_out(id, keeps_place).and_then(|mut slot| slot.ending.take()) {
             answer.give(Ok(()));
-        } else if keeps_place {
+        }
+        if keeps_place {
             self.hold(id, plan);
         }
         let (others, mut rest) = hosted.into_clients();
