@@ -12,7 +12,7 @@
 //! loaded in the same way, under the lease that it has.
 //!
 //! A lease that somebody else has taken is lost: the player is sent away, and nothing of them is saved, nor of what they gave
-//! to others since their last save ([`Commits::take_back`]).
+//! to others since their last save ([`Commits::undo`]).
 //!
 //! Frame thread. Cost: for who comes or goes; a look at everybody once a second.
 

@@ -194,7 +194,7 @@ fn entries_that_are_none_are_refused() {
         log.end_tick();
         assert_eq!(read(&written(&mut log)), (vec![], Some(expected)), "{entries:?}");
     };
-    check(&[10], LogFault::UnknownEntry { got: 10 });
+    check(&[11], LogFault::UnknownEntry { got: 11 });
     check(&[9, 4, 0, 0, 0, 1, 0, 0, 0], Fault::OutOfRange.into());
     check(&[9, 5, 0, 0, 0, 1, 0, 0, 0, 2], Fault::OutOfRange.into());
     check(&[7, 9], Fault::OutOfRange.into());

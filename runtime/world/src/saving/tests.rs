@@ -198,7 +198,7 @@ impl WorldKind for Pond {
 
     fn build(&self, world: &mut WorldBuilder) {
         world.init_resource::<Seen>().save_players(|_, _| None::<Ripple>);
-        world.transient::<Seen>();
+        world.init_resource::<Harvest>().checkpoint::<Harvest>().transient::<Seen>();
         let see = |store: Res<SaveStore>, mut seen: ResMut<Seen>| seen.0.push((store.is_away, store.has_turned));
         world.add_systems(Update, see);
     }
