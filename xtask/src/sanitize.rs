@@ -1,12 +1,15 @@
-//! Sanitizers: the tests of a crate with every access to memory watched, on the nightly toolchain.
+//! Sanitizers: the tests of a crate, or games that are played, with every access to memory watched, on the nightly toolchain.
 //!
 //! `thread` finds data races as they happen, `address` finds memory that is used after it was freed or beyond its end.
 //! What happens in no test is not found, and the orders that did not come up are not either: those are for the models.
 //!
 //! The thread sanitizer must see the standard library's own locks, or it takes what they guard for a race; so the
 //! library is built along, from its source. Instrumented code lies beside the rest, in `target/sanitize-NAME`, some 2
-//! GB each. Tests that count what the kernel does for a thread may fail because of the sanitizer's own memory: `--
+//! GB each; the address sanitizer goes without that, and sees nothing of what the library does with memory by itself. With
+//! `--play` servers and bots run instead of tests (`play`). Tests that count what the kernel does for a thread may fail because of the sanitizer's own memory: `--
 //! --skip NAME`.
+
+mod play;
 
 use clap::{Args, ValueEnum};
 
@@ -32,6 +35,13 @@ pub(crate) struct SanitizeArguments {
     /// Only tests whose name contains this.
     #[arg(long)]
     filter: Option<String>,
+    /// Under the address sanitizer: run the shipped server and bots on it for so long instead of tests, each game for its share
+    /// (s). 900 is the contract's.
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["filter", "tests", "more"])]
+    play: Option<u32>,
+    /// Bots of each game that is played.
+    #[arg(long, default_value_t = 40, requires = "play")]
+    players: u32,
     /// Passed on to the tests as they are, such as `--skip NAME`.
     #[arg(last = true)]
     more: Vec<String>,
@@ -57,6 +67,11 @@ impl Sanitizer {
         format!("-Zsanitizer={} --cfg sanitizer_compat", self.name())
     }
 
+    /// Where its builds lie, below the root.
+    fn folder(self) -> String {
+        format!("target/sanitize-{}", self.name())
+    }
+
     fn cargo_flags(self) -> &'static [&'static str] {
         match self {
             Sanitizer::Thread => &["-Zbuild-std"],
@@ -66,6 +81,13 @@ impl Sanitizer {
 }
 
 pub(crate) fn run(arguments: &SanitizeArguments) -> Result<(), XtaskError> {
+    if let Some(seconds) = arguments.play {
+        if arguments.sanitizer == Some(Sanitizer::Thread) {
+            return Err(XtaskError::Usage("--play is for the address sanitizer: `sanitize address --play 900`".into()));
+        }
+        install_toolchain()?;
+        return play::run(seconds, arguments.players);
+    }
     install()?;
     let chosen = arguments.sanitizer.map_or(vec![Sanitizer::Thread, Sanitizer::Address], |one| vec![one]);
     chosen.into_iter().try_for_each(|sanitizer| sanitize(sanitizer, arguments))
@@ -81,7 +103,7 @@ fn sanitize(sanitizer: Sanitizer, arguments: &SanitizeArguments) -> Result<(), X
         // race.
         Sanitizer::Thread => command.args(arguments.tests.iter().flat_map(|test| ["--test", test])),
     };
-    command.args(["--target-dir", &format!("target/sanitize-{}", sanitizer.name())]);
+    command.args(["--target-dir", &sanitizer.folder()]);
     command.args(arguments.packages.iter().flat_map(|package| ["--package", package]));
     command.args(&arguments.filter);
     command.arg("--").args(&arguments.more);
@@ -92,12 +114,17 @@ fn sanitize(sanitizer: Sanitizer, arguments: &SanitizeArguments) -> Result<(), X
     step::run(&format!("sanitize {}", sanitizer.name()), &mut command, next)
 }
 
-fn install() -> Result<(), XtaskError> {
+fn install_toolchain() -> Result<(), XtaskError> {
     if !step::succeeds(cargo_of(TOOLCHAIN).arg("--version")) {
         let mut command = step::program("rustup".as_ref());
         command.args(["toolchain", "install", TOOLCHAIN, "--profile", "minimal"]);
         step::run("install nightly", &mut command, "install rustup: https://rustup.rs")?;
     }
+    Ok(())
+}
+
+fn install() -> Result<(), XtaskError> {
+    install_toolchain()?;
     let mut command = step::program("rustup".as_ref());
     command.args(["component", "add", "rust-src", "--toolchain", TOOLCHAIN]);
     step::run(

@@ -86,9 +86,14 @@ use crate::{
     played::Played,
 };
 
-/// Counts what each thread allocates, for captures, metrics and reports.
-#[global_allocator]
-static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
+#[allow(unexpected_cfgs, reason = "`cargo xtask sanitize` sets it")]
+mod allocator {
+    /// Counts what each thread allocates, for captures, metrics and reports. A sanitizer watches the system's allocator, and
+    /// would see nothing of what lies in this one.
+    #[cfg(not(sanitizer_compat))]
+    #[global_allocator]
+    static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
+}
 
 #[derive(Parser)]
 #[command(max_term_width = 100)]
