@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome};
+use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome, Refusal};
 use throng_platform::time::Nanos;
 
 use super::commits::Commits;
@@ -50,12 +50,12 @@ pub(crate) struct HeldLease {
     is_asked_again: bool,
 }
 
-/// What an answer about a lease was to.
+/// What an answer about a lease that was to be prolonged is worth.
 pub(crate) struct Answer {
-    /// It was to be prolonged.
-    pub was_prolonging: bool,
-    /// It was asked before this process stood still, and is asked once more.
-    pub is_old: bool,
+    /// The store has said whose it is now, and not before this process stood still.
+    pub is_sure: bool,
+    /// The store failed: it is asked again at once.
+    pub has_failed: bool,
 }
 
 impl HeldLease {
@@ -90,7 +90,8 @@ impl HeldLease {
             Err(_) if was_prolonging => self.prolong_at = now,
             Err(_) => {}
         }
-        Answer { was_prolonging, is_old }
+        let has_failed = was_prolonging && matches!(outcome, Err(Refusal::Store(_)));
+        Answer { is_sure: was_prolonging && !is_old && !has_failed, has_failed }
     }
 
     /// Somebody else has it since the lease with this fence. True: it was this one, and is none any more.

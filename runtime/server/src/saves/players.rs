@@ -312,12 +312,11 @@ impl Players {
     ) {
         let Some(player) = self.players.get_mut(&id) else { return };
         self.is_restless = true;
-        let Answer { was_prolonging, is_old } = player.lease.take_answer(&outcome, &self.terms, now);
-        let has_failed = matches!(outcome, Err(Refusal::Store(_)));
-        if (was_prolonging && !is_old && !has_failed) || is_release {
+        let Answer { is_sure, has_failed } = player.lease.take_answer(&outcome, &self.terms, now);
+        if is_sure || is_release {
             self.doubted.settle(id);
         }
-        if has_failed && was_prolonging {
+        if has_failed {
             self.look_at = now;
         }
         match outcome {

@@ -186,12 +186,11 @@ impl WorldLeases {
     pub fn take_answer(&mut self, id: u64, is_release: bool, outcome: &Outcome, now: Nanos) {
         let Some(entry) = self.worlds.get_mut(&id) else { return };
         self.is_restless = true;
-        let Answer { was_prolonging, is_old } = entry.lease.take_answer(outcome, &self.terms, now);
-        let has_failed = matches!(outcome, Err(Refusal::Store(_)));
-        if (was_prolonging && !is_old && !has_failed) || is_release {
+        let Answer { is_sure, has_failed } = entry.lease.take_answer(outcome, &self.terms, now);
+        if is_sure || is_release {
             self.doubted.settle(id);
         }
-        if has_failed && was_prolonging {
+        if has_failed {
             self.look_at = now;
         }
         match outcome {
