@@ -1,5 +1,5 @@
-// Bundles the tests under tests/ and runs them with Node's own runner: `unit`, `browser`, `live`, `figures` or
-// `pictures`.
+// Bundles the tests under tests/ and runs them with Node's own runner: `unit`, `browser` or `live`. `load`, `hostile`, `figures`
+// and `pictures` are programs, run one after the other; a part of one is bundled beside it (tests/parts.ts).
 
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
@@ -13,23 +13,17 @@ const endings = { unit: ".test.ts", browser: ".browser.ts", live: ".live.ts", lo
 const ending = endings[kind];
 if (!ending) throw new Error(`no tests are called ${kind}; there are ${Object.keys(endings).join(", ")}`);
 
-const tests = readdirSync(join(root, "tests")).filter((name) => name.endsWith(ending)).sort();
+const all = readdirSync(join(root, "tests"));
+const tests = all.filter((name) => name.endsWith(ending)).sort();
 const out = join(root, "dist", kind);
 mkdirSync(out, { recursive: true });
-await build({
-  entryPoints: tests.map((name) => join(root, "tests", name)),
-  outdir: out,
-  bundle: true,
-  platform: "node",
-  format: "esm",
-  packages: "external",
-  sourcemap: "inline",
-  outExtension: { ".js": ".mjs" },
-});
+const partsOf = (where) => all.filter((name) => tests.includes(name.replace(where, ending)) && name.endsWith(where));
+const bundle = (names, more) => build({ entryPoints: names.map((name) => join(root, "tests", name)), outdir: out, bundle: true, sourcemap: "inline", ...more });
+await bundle([...tests, ...partsOf(".process.ts")], { platform: "node", format: "esm", packages: "external", outExtension: { ".js": ".mjs" } });
+await bundle(partsOf(".page.ts"), { platform: "browser", format: "iife" });
 const files = tests.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
 const isTest = ["unit", "browser", "live"].includes(kind);
 const together = kind === "live" ? ["--test-concurrency=1"] : [];
-// Those that are no tests are programs of their own, one after the other.
 const runs = isTest ? [["--test", "--test-reporter=spec", ...together, ...files]] : files.map((file) => [file]);
 for (const run of runs) {
   const flags = ["--enable-source-maps", "--experimental-websocket"];

@@ -23,27 +23,53 @@ export interface LiveServer {
   readonly adminAddress: string;
   /** What the server said last, once a second. */
   status(): Record<string, number>;
-  /** What the bots said last. */
-  botsStatus(): Record<string, number>;
-  /** Begins or ends the window that the reports are about. */
+  /** All that it has said so, the newest at the end. */
+  statuses(): readonly Record<string, number>[];
+  /** Its metrics as they are now: names with their labels, and values. */
+  metrics(): Promise<Map<string, number>>;
+  /** Begins or ends the window that the server's report is about; the bots' is about their whole run. */
   measure(what: "begin" | "end"): void;
-  /** Ends both, and gives their reports. */
-  stop(): Promise<{ server: Record<string, number>; bots: Record<string, number> | null }>;
+  /** Ends both, the bots first, and gives their reports. */
+  stop(): Promise<{ server: ServerReport; bots: BotsReport | null }>;
   /** Ends what is still there of both, without a word. */
   kill(): void;
+}
+
+/** What is asked here of the report that a server ends with; runtime/server/src/report.rs has all of it. */
+export interface ServerReport {
+  /** Of the window that it is about (s). */
+  readonly seconds: number;
+  readonly server_cpu_cores: number;
+  readonly frame_ms: { readonly max: number };
+  readonly ticks_missed: number;
+  /** Of these, those that the host took. */
+  readonly ticks_missed_host: number;
+  readonly worlds_parked: number;
+  readonly counters: Readonly<Record<string, number>>;
+  readonly game_per_s: Readonly<Record<string, number>>;
+}
+
+/** The same of bots; toolbox/bots/src/report.rs has all of it. */
+export interface BotsReport {
+  readonly players_wanted: number;
+  readonly players_connected: number;
+  readonly disconnects: number;
+  readonly state_checks: number;
+  readonly state_errors: number;
+  readonly protocol_errors: number;
 }
 
 interface Told {
   ready?: { play_url: string; address: string; admin_address: string };
   status?: Record<string, number>;
-  report?: Record<string, number>;
+  report?: unknown;
 }
 
 /** One of the two processes: its last words, each a JSON object. */
 class Talker {
   readonly child: ChildProcess;
-  last: Record<string, number> = {};
-  report: Record<string, number> | null = null;
+  readonly statuses: Record<string, number>[] = [];
+  report: unknown = null;
   readonly ended: Promise<void>;
   #onReady: (ready: Told["ready"]) => void = () => {};
 
@@ -58,7 +84,7 @@ class Talker {
       if (!line.startsWith("{")) return keep(line);
       const told = JSON.parse(line) as Told;
       if (told.ready) this.#onReady(told.ready);
-      if (told.status) this.last = told.status;
+      if (told.status) this.statuses.push(told.status);
       if (told.report) this.report = told.report;
     });
     this.ended = new Promise((done) => this.child.on("exit", () => done()));
@@ -113,14 +139,15 @@ async function startOf(executable: string, game: string[], bots: number, setting
     playUrl,
     address,
     adminAddress,
-    status: () => server.last,
-    botsStatus: () => swarm?.last ?? {},
+    status: () => server.statuses.at(-1) ?? {},
+    statuses: () => server.statuses,
+    metrics: () => takeMetrics(adminAddress),
     measure: (what) => [server, swarm].forEach((talker) => talker?.child.stdin!.write(`measure ${what}\n`)),
     async stop() {
       await swarm?.end();
       await server.end();
-      if (!server.report) throw new Error(`no report of the server\n${told.join("\n")}`);
-      return { server: server.report, bots: swarm?.report ?? null };
+      if (!server.report || (swarm && !swarm.report)) throw new Error(`no report of the ${server.report ? "bots" : "server"}\n${told.join("\n")}`);
+      return { server: server.report as ServerReport, bots: swarm ? (swarm.report as BotsReport) : null };
     },
     kill: killBoth,
   };
@@ -135,7 +162,8 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   }
 }
 
-async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+/** What a promise comes to; fails with what was waited for if that takes longer. */
+export async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, fail) => (timer = setTimeout(() => fail(new Error(`not within ${ms / 1000} s: ${what}`)), ms)));
   try {
@@ -158,4 +186,11 @@ export async function takeSchema(playUrl: string): Promise<unknown> {
   const text = await (await fetch(`${playUrl}schema.js`)).text();
   const { data } = (await import(`data:text/javascript,${encodeURIComponent(text)}`)) as { data: unknown };
   return data;
+}
+
+async function takeMetrics(adminAddress: string): Promise<Map<string, number>> {
+  const answer = await fetch(`http://${adminAddress}/metrics`, { signal: AbortSignal.timeout(GIVES_UP_MS) });
+  if (!answer.ok) throw new Error(`no metrics: ${answer.status} ${await answer.text()}`);
+  const lines = (await answer.text()).matchAll(/^([a-z0-9_]+(?:\{.*?\})?) (\S+)/gm);
+  return new Map([...lines].map(([, name, value]) => [name!, Number(value)]));
 }

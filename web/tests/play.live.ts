@@ -139,7 +139,7 @@ async function play(game: string): Promise<void> {
     assert.match(line, /Web(Socket|Transport): round trip \d+ ms, an input is answered after \d+ ms; [\d.]+ % lost/);
     await page.close();
     const { server: report } = await server.stop();
-    const perSecond = (report as unknown as { game_per_s: Record<string, number> }).game_per_s;
+    const perSecond = report.game_per_s;
     assert.ok(perSecond["hits"]! > 0, `hits that the server counted: ${JSON.stringify(perSecond)}`);
     console.log(`${game}: ${now.checks} values held against the server's, ${now.errors} wrong, over a ${now.tunnel}; ${now.others} in sight; ${now.shots} shots, ${now.hits} hits`);
   } finally {
