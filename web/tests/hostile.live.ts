@@ -1,11 +1,11 @@
-// Promise: whatever strangers do with WebSockets, requests and metrics, those who play go on: nobody is thrown out, no world stands still, and no value
-// is wrong. What a tick costs meanwhile is measured by `npm run hostile`.
+// Promise: whatever strangers do with WebSockets, requests and the admin port, those who play go on: nobody is thrown out, no world stands still,
+// and no value is wrong; and pages of others and wrong keys are refused. What a tick costs meanwhile is measured by `npm run hostile`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
-import { ATTACKS } from "./attacks.ts";
-import { GIVES_UP_MS, type LiveServer, TEST_GIVES_UP_MS, start, takeSchema, takeToken, until } from "./live_server.ts";
+import { ATTACKS, Answers } from "./attacks.ts";
+import { GIVES_UP_MS, TEST_GIVES_UP_MS, start, takeSchema, takeToken, until, within } from "./live_server.ts";
 
 const PEERS = 40;
 /** They go on until the server has had this much of them: WebSockets opened, packets refused above their allowance. Some 3 s. */
@@ -13,11 +13,6 @@ const OPENED = 500;
 const REFUSED = 20_000;
 /** And until each of those who play has held so many more values against the server's. */
 const CHECKS = 30;
-
-async function counter(server: LiveServer, name: string): Promise<number> {
-  const text = await (await fetch(`http://${server.adminAddress}/metrics`)).text();
-  return Number(text.split("\n").find((line) => line.startsWith(`throng_${name}_total `))?.split(" ")[1]);
-}
 
 test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async (t) => {
   const server = await start("precinct", 50);
@@ -35,19 +30,22 @@ test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, 
   let isOver = false;
   t.after(() => (isOver = true));
   const attacks = Object.values(ATTACKS);
-  const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(place, () => isOver));
+  const answers = new Answers();
+  const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(place, () => isOver, answers));
   let [opened, refused] = [0, 0];
   await until("the server has had enough of them, and those who play go on", async () => {
-    [opened, refused] = [await counter(server, "browser_opened"), await counter(server, "browser_refused_allowance")];
-    return opened >= OPENED && refused >= REFUSED && honest.every(({ client }, index) => client.replicas.counts.stateChecks >= before[index]! + CHECKS);
-  }, () => `${opened} opened, ${refused} refused; ${honest.map(({ client }) => `${client.state}, ${client.replicas.counts.stateChecks}`).join("; ")}`);
+    const metrics = await server.metrics();
+    [opened, refused] = [metrics.get("throng_browser_opened_total")!, metrics.get("throng_browser_refused_allowance_total")!];
+    return opened >= OPENED && refused >= REFUSED && answers.haveAll() && honest.every(({ client }, index) => client.replicas.counts.stateChecks >= before[index]! + CHECKS);
+  }, () => `${opened} opened, ${refused} refused; ${honest.map(({ client }) => `${client.state}, ${client.replicas.counts.stateChecks}`).join("; ")}; ${JSON.stringify(answers)}`);
   isOver = true;
-  await Promise.all(attacking);
+  await within(GIVES_UP_MS, "all attacks have ended", Promise.all(attacking));
   for (const { client } of honest) {
     assert.equal(client.state, "connected", JSON.stringify(client.disconnectReason));
     assert.deepEqual([client.replicas.counts.stateErrors, client.stats.protocolErrors], [0, 0]);
   }
   honest.forEach((client) => client.close());
   const { server: report } = await server.stop();
-  assert.equal(report["worlds_parked"], 0, "a world has panicked");
+  assert.equal(report.worlds_parked, 0, "a world has panicked");
+  assert.deepEqual([answers.wrong, answers.tokensGiven], [{}, 0], "somebody was answered who is to be refused");
 });

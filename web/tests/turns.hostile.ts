@@ -8,7 +8,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
-import { ATTACKS, rest } from "./attacks.ts";
+import { ATTACKS, Answers, rest } from "./attacks.ts";
 import { GIVES_UP_MS, type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
 import { launch } from "./page.ts";
 
@@ -88,7 +88,7 @@ async function attack(playUrl: string, admin: string, kinds: readonly string[]):
     .on("line", async (line) => {
       if (line === "on") {
         isOver = false;
-        all = Array.from({ length: each.length > 0 ? PEERS : 0 }, (_, index) => each[index % each.length]!(place, () => isOver));
+        all = Array.from({ length: each.length > 0 ? PEERS : 0 }, (_, index) => each[index % each.length]!(place, () => isOver, new Answers()));
         if (isMeant("sessions")) all.push(page.evaluate(attackSessions, { place: ways.webTransport!, count: SESSIONS }));
       } else {
         isOver = true;
