@@ -7,7 +7,9 @@ import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { chromium, type Browser, type Page } from "playwright-core";
 
-const BUILT = resolve("../toolbox/pages/built/viewer.html");
+/** The built pages: those that are committed, or what `node build.mjs FOLDER` wrote elsewhere. */
+export const BUILT = resolve(process.env["PAGES"] ?? "../toolbox/pages/built");
+const VIEWER = join(BUILT, "viewer.html");
 export const folder = mkdtempSync(join(tmpdir(), "throng-web-"));
 
 export function launch(): Promise<Browser> {
@@ -39,7 +41,7 @@ export async function page(browser: Browser, { width = 1400, height = 900, dark 
   page.on("request", (request) => {
     if (/^https?:/.test(request.url())) errors.push(`the page asked for ${request.url()}`);
   });
-  await page.goto(url ?? pathToFileURL(BUILT).href);
+  await page.goto(url ?? pathToFileURL(VIEWER).href);
   return { page, errors, context };
 }
 
@@ -84,6 +86,6 @@ export function withCapture(name: string, capture: Uint8Array, story: object): s
   const packed = gzipSync(capture).toString("base64");
   const json = JSON.stringify(story).replaceAll("<", "\\u003c");
   const data = `<script type="application/json" id="story">${json}</script>\n<script type="text/plain" id="capture">${packed}</script>`;
-  const path = file(name, Buffer.from(readFileSync(BUILT, "utf8").replace("<!--capture-->", () => data)));
+  const path = file(name, Buffer.from(readFileSync(VIEWER, "utf8").replace("<!--capture-->", () => data)));
   return pathToFileURL(path).href;
 }

@@ -6,10 +6,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { BUILT } from "./page.ts";
 
 /** Built by whoever runs the tests: `cargo xtask web --check` does. */
 const EXECUTABLE = resolve(process.env["THRONG"] ?? "../target/debug/throng");
-const PAGE = resolve("../toolbox/pages/built/console.html");
+const PAGE = join(BUILT, "console.html");
 /** A server says that it is ready within a second or two; on a busy machine it takes longer (ms). */
 const READY_WITHIN_MS = 60_000;
 
