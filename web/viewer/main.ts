@@ -55,15 +55,17 @@ async function open(name: string, answer: Promise<Answer>, story: Story | undefi
     return showError(`${name}: ${result.error}`);
   }
   const state = new State(result.prepared, name, story?.frame ?? undefined);
-  show(state, result.bytes, story);
-  requestAnimationFrame(() => {
+  const timeline = show(state, result.bytes, story);
+  // A canvas may put off what was drawn until the browser paints, which the task behind it waits for.
+  const opened = () => {
     document.body.dataset["state"] = "open";
     document.body.dataset["openMs"] = String(Math.round(performance.now() - began));
     document.body.dataset["readMs"] = String(Math.round(result.readMs));
-  });
+  };
+  timeline.canvas.addEventListener("drawn", () => setTimeout(opened), { once: true });
 }
 
-function show(state: State, size: number, story: Story | undefined): void {
+function show(state: State, size: number, story: Story | undefined): Timeline {
   const { about, scopesCount, frames, threads } = state.prepared;
   document.title = `${state.fileName} · Throng capture`;
   byId("title").textContent = about.game ? `${about.game}: ${about.trigger.kind}` : about.trigger.kind;
@@ -136,6 +138,7 @@ function show(state: State, size: number, story: Story | undefined): void {
   state.changed("view");
   // What the address selects opens its own panel first.
   requestAnimationFrame(() => requestAnimationFrame(() => tab && tabs.open(tab)));
+  return timeline;
 }
 
 /** Between picture and panels; drawn aside by pointer or by arrows, for a story has 110 columns. */

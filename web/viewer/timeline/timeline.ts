@@ -1,4 +1,5 @@
-// The timeline: a canvas that shows the state, and what mouse, touch and keys do there.
+// The timeline: a canvas that shows the state, and what mouse, touch and keys do there. After each picture the canvas has
+// the event `drawn`, whose `detail` is how long that took (ms).
 //
 //   drag: pan   shift + drag: mark a stretch   wheel: scroll   ctrl + wheel, pinch: zoom   click: select
 //   w s: zoom   a d: pan   arrows: pan and scroll   f: all   [ ]: bad frames   m: the selection
@@ -35,8 +36,6 @@ export class Timeline {
   private isPending = false;
   private readonly fingers = new Map<number, { x: number; y: number }>();
   private dragged: { x: number; y: number; moved: boolean; from: number; isRange: boolean } | undefined;
-  /** How long the last pictures took (ms), for the figures. */
-  lastDrawMs = 0;
 
   constructor(private readonly state: State) {
     const context = this.canvas.getContext("2d", { alpha: false });
@@ -85,7 +84,7 @@ export class Timeline {
     const { view } = this.state;
     view.scrollY = Math.max(0, Math.min(view.scrollY, this.height - (this.frame.height - RULER)));
     this.picture.draw(this.state, this.tracks, this.colors, this.frame, this.hover);
-    this.lastDrawMs = performance.now() - began;
+    this.canvas.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() - began }));
   }
 
   /** Scrolls so that the selection's track is seen. */
