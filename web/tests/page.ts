@@ -1,6 +1,6 @@
 // A page in a real browser, opened from a file as a reader would: Debian's chromium, driven by playwright-core.
 
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,8 +12,11 @@ export const BUILT = resolve(process.env["PAGES"] ?? "../toolbox/pages/built");
 const VIEWER = join(BUILT, "viewer.html");
 export const folder = mkdtempSync(join(tmpdir(), "throng-web-"));
 
-export function launch(): Promise<Browser> {
-  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+/** `isIdle`: it runs while nobody else on the machine wants to. */
+export function launch({ isIdle = false } = {}): Promise<Browser> {
+  const chosen = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+  const executablePath = isIdle ? file("idle-chromium", new TextEncoder().encode(`#!/bin/sh\nexec chrt -i 0 '${chosen}' "$@"\n`)) : chosen;
+  if (isIdle) chmodSync(executablePath, 0o755);
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1"] });
 }
 
