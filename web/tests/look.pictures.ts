@@ -6,6 +6,7 @@ import { file, launch, openCapture, page } from "./page.ts";
 
 mkdirSync("dist/pictures", { recursive: true });
 const capture = process.argv[2] ?? file("bad-frame.capture", badFrameCapture());
+const other = file("slower.capture", badFrameCapture(2));
 const browser = await launch();
 for (const dark of [false, true]) {
   for (const width of [1400, 400]) {
@@ -15,10 +16,14 @@ for (const dark of [false, true]) {
     await openCapture(it, capture);
     await it.waitForTimeout(400);
     await it.screenshot({ path: `${name}.png` });
-    for (const tab of ["scopes", "frames", "waits", "memory"]) {
+    for (const tab of ["scopes", "frames", "waits", "log", "memory", "compare"]) {
       const button = it.locator(`#tab-${tab}`);
       if ((await button.count()) === 0) continue;
       await button.click();
+      if (tab === "compare") {
+        await it.setInputFiles("#other-file", other);
+        await it.locator("#panel-compare tbody tr").first().waitFor();
+      }
       await it.waitForTimeout(300);
       await it.screenshot({ path: `${name}-${tab}.png` });
     }
