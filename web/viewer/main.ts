@@ -7,12 +7,11 @@ import { addressOf, takeAddress } from "./address.ts";
 import { awaitHanded } from "./handed.ts";
 import { embedded, openFile, openPacked } from "./opening.ts";
 import { panels, Tabs } from "./panels.ts";
+import { pictureOf } from "./picture.ts";
 import { worldSums } from "./prepare/range_sums.ts";
 import { State } from "./state.ts";
 import { embeddedStory, triggerText, type Story } from "./story.ts";
-import { categoryColor } from "./timeline/colors.ts";
-import { Strip } from "./timeline/strip.ts";
-import { Timeline } from "./timeline/timeline.ts";
+import type { Timeline } from "./timeline/timeline.ts";
 import type { Answer } from "./worker.ts";
 
 const KEYS: [string, string][] = [
@@ -77,36 +76,10 @@ function show(state: State, size: number, story: Story | undefined): Timeline {
     (about.recordsLost > 0 ? ` · ${count(about.recordsLost)} records lost` : "");
   byId("about").title = byId("about").textContent ?? "";
 
-  const timeline = new Timeline(state);
   const tabs = new Tabs(state, panels(state, story));
-  const screen = h("span", { id: "screen" });
   const problem = h("p", { id: "problem", class: "bad", role: "alert", hidden: true });
-  const move = (label: string, title: string, key: string) =>
-    h("button", { type: "button", title, "aria-label": title, onclick: () => timeline.key(new KeyboardEvent("keydown", { key })) }, label);
-  const moves = h(
-    "div",
-    { class: "moves", role: "group", "aria-label": "Move" },
-    move("−", "Zoom out (s)", "s"),
-    move("+", "Zoom in (w)", "w"),
-    move("Fit", "Show everything (f)", "f"),
-    move("◂ bad", "The bad frame before ([)", "["),
-    move("bad ▸", "The next bad frame (])", "]"),
-  );
-  const strip = frames.begin.length > 0 ? new Strip(state) : undefined;
-  const workspace = h(
-    "div",
-    { class: "workspace" },
-    h(
-      "section",
-      { class: "picture", "aria-label": "Picture" },
-      strip?.canvas,
-      h("div", { class: "stage" }, timeline.canvas, timeline.tip),
-      problem,
-      h("div", { class: "bar" }, moves, legend(state), screen),
-    ),
-    splitter(),
-    tabs.element,
-  );
+  const { element: picture, timeline } = pictureOf(state, { label: "Picture", problem });
+  const workspace = h("div", { class: "workspace" }, picture, splitter(), tabs.element);
   byId("landing").hidden = true;
   document.querySelector(".workspace")?.remove();
   byId("main").append(workspace);
@@ -122,7 +95,6 @@ function show(state: State, size: number, story: Story | undefined): Timeline {
   });
   state.onChange((changes) => {
     document.body.dataset["address"] = "behind";
-    screen.textContent = timeline.summary();
     if (changes.has("selection") && state.selection && state.selection.kind !== "range") tabs.open("selected");
     if (changes.has("selection") && state.selection?.kind === "range") tabs.open("scopes");
     if (changes.has("search") && state.query) tabs.open("scopes");
@@ -163,20 +135,6 @@ function splitter(): HTMLElement {
     set(width() + by);
   });
   return element;
-}
-
-function legend(state: State): HTMLElement {
-  const used = new Map<string, number>();
-  state.prepared.sites.forEach(({ category }, site) => {
-    const total = state.prepared.sums.self[site]!;
-    if (total > 0) used.set(category, (used.get(category) ?? 0) + total);
-  });
-  const items = [...used].sort(([, a], [, b]) => b - a).slice(0, 12).map(([category]) => {
-    const swatch = h("i");
-    swatch.style.background = categoryColor(category);
-    return h("li", {}, swatch, category || "no category");
-  });
-  return h("ul", { class: "legend", "aria-label": "Colours of categories" }, items);
 }
 
 /** Search, worlds, other files, theme, keys; gives back the field to search in. */
