@@ -1,5 +1,5 @@
-// Bundles the tests under tests/ and runs them with Node's own runner: `unit`, `browser` or `live`. `load`, `hostile`, `figures`
-// and `pictures` are programs, run one after the other; a part of one is bundled beside it (tests/parts.ts).
+// Bundles the tests under tests/ and runs them with Node's own runner: `unit`, `browser` or `live`. `load`, `hostile`, `people`,
+// `figures` and `pictures` are programs, run one after the other; a part of one is bundled beside it (tests/parts.ts).
 //
 // `node run_tests.mjs KIND [NAME] [ARGUMENTS]`: all of a kind, or that one alone, such as `figures speed`.
 
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL(".", import.meta.url));
 const kind = process.argv[2] ?? "unit";
-const endings = { unit: ".test.ts", browser: ".browser.ts", live: ".live.ts", load: ".load.ts", figures: ".figures.ts", pictures: ".pictures.ts", hostile: ".hostile.ts" };
+const endings = { unit: ".test.ts", browser: ".browser.ts", live: ".live.ts", load: ".load.ts", figures: ".figures.ts", pictures: ".pictures.ts", hostile: ".hostile.ts", people: ".people.ts" };
 const ending = endings[kind];
 if (!ending) throw new Error(`no tests are called ${kind}; there are ${Object.keys(endings).join(", ")}`);
 

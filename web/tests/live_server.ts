@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { type TokenAnswer, type Ways, waysOf } from "../client/index.ts";
 
-const EXECUTABLE = resolve(process.env["THRONG"] ?? "../target/debug/throng");
+export const EXECUTABLE = resolve(process.env["THRONG"] ?? "../target/debug/throng");
 /** No test asks how fast something is: what has not come after so long does not come on a slow machine either (ms). */
 export const GIVES_UP_MS = 120_000;
 /** A test that waits for several things, one after the other (ms). */
@@ -106,24 +106,24 @@ class Talker {
   }
 }
 
-/** Starts `game` with so many bots on it; `settings` are a whole file of them. */
-export function start(game: string, bots: number, settings = ""): Promise<LiveServer> {
-  return startOf(EXECUTABLE, ["--game", game], bots, settings);
+/** Starts `game` with so many bots on it; `settings` are a whole file of them, `more` further arguments of `serve`. */
+export function start(game: string, bots: number, settings = "", more: readonly string[] = []): Promise<LiveServer> {
+  return startOf(EXECUTABLE, ["--game", game], bots, settings, more);
 }
 
 /** Starts a game with a command of its own, which stands beside the one that has all games; without bots. */
 export function startOther(game: string): Promise<LiveServer> {
-  return startOf(join(dirname(EXECUTABLE), game), [], 0, "");
+  return startOf(join(dirname(EXECUTABLE), game), [], 0, "", []);
 }
 
-async function startOf(executable: string, game: string[], bots: number, settings: string): Promise<LiveServer> {
+async function startOf(executable: string, game: string[], bots: number, settings: string, more: readonly string[]): Promise<LiveServer> {
   const folder = mkdtempSync(join(tmpdir(), "throng-live-"));
   const config = ["--config", join(folder, "throng.toml")];
   writeFileSync(config[1]!, settings);
   const told: string[] = [];
   const key = randomBytes(32).toString("hex");
   const serve = ["serve", ...game, ...config, "--players", String(bots + 210), "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--crashes", "off"];
-  const server = new Talker(executable, [...serve, "--saves", "none", "--browser-address", "127.0.0.1:0", "--browser-tokens", "--web-transport-address", "127.0.0.1:0", "--audit-samples", "--status-json"], key, told);
+  const server = new Talker(executable, [...serve, "--saves", "none", "--browser-address", "127.0.0.1:0", "--browser-tokens", "--web-transport-address", "127.0.0.1:0", "--audit-samples", "--status-json", ...more], key, told);
   const kill = (talker: Talker | null): void => void talker?.child.kill("SIGKILL");
   const { play_url: playUrl, address, admin_address: adminAddress } = await server.ready().catch((error: Error) => {
     kill(server);
