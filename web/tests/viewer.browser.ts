@@ -53,7 +53,7 @@ async function selected(page: Page, title: string | RegExp): Promise<string> {
   return page.locator("#panel-selected").innerText();
 }
 
-const panel = (page: Page) => page.locator("[role=tabpanel]:visible");
+const panel = (page: Page) => page.locator("[role=tabpanel]:visible").first();
 
 test("a capture with a bad frame opens at it; its slow world and the scope are a click away", () =>
   onPage({}, async (page) => {
@@ -128,6 +128,54 @@ test("two captures are compared by the sums of their scopes", () =>
     assert.match(await panel(page).locator("tr").nth(1).innerText(), /movement\.step/, "what differs most comes first");
     await page.setInputFiles("#other-file", file("junk.capture", new TextEncoder().encode("junk")));
     await panel(page).getByText("junk.capture: this is not a capture").waitFor();
+  }));
+
+test("the second capture is seen below the first: its story, its frames, and its view in step with the other's", () =>
+  onPage({}, async (page) => {
+    await openCapture(page, file("bad.capture", bad));
+    await page.getByRole("tab", { name: "Compare" }).click();
+    await page.setInputFiles("#other-file", file("slower.capture", badFrameCapture(2)));
+    const second = page.locator('[data-capture="second"]');
+    const screens = page.locator(".screen");
+    await second.getByText("slower.capture: frame: 36.6").waitFor();
+    assert.match(await second.getByRole("tabpanel").innerText(), /dark-zone 7 on worker 1/);
+    const widths = async (isSame: boolean) => {
+      await page.waitForFunction(
+        (isSame) => {
+          const [first, second] = [...document.querySelectorAll(".screen")].map((it) => it.textContent);
+          return second !== "" && (first === second) === isSame;
+        },
+        isSame,
+      );
+      return screens.allInnerTexts();
+    };
+    const [before] = await widths(true);
+    // What is pressed is about the one that was clicked last, and the other follows.
+    await page.locator(".stage canvas").first().click({ position: { x: 300, y: 6 } });
+    await page.keyboard.press("w");
+    await page.waitForFunction((before) => document.querySelector(".screen")!.textContent !== before, before);
+    const [closer] = await widths(true);
+    await page.locator(".stage canvas").last().click({ position: { x: 300, y: 6 } });
+    await page.keyboard.press("w");
+    await page.waitForFunction((closer) => document.querySelector(".screen")!.textContent !== closer, closer);
+    await widths(true);
+    await page.getByLabel("move together").uncheck();
+    await page.locator(".stage canvas").last().click({ position: { x: 300, y: 6 } });
+    await page.keyboard.press("f");
+    await widths(false);
+    // Its own tables lead to its own things, and leave the first one's selection alone.
+    await second.getByRole("tab", { name: "Frames" }).click();
+    await second.getByRole("button", { name: "530" }).click();
+    await second.locator("#second-panel-selected .title", { hasText: "Frame 530" }).waitFor();
+    assert.equal(await page.locator("#panel-selected .title").count(), 0);
+    // A search is for both.
+    await page.locator("#search").fill("movement");
+    await second.locator("#second-panel-scopes p", { hasText: "movement" }).waitFor();
+    const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.equal(wide, screen);
+    await second.getByRole("button", { name: "Close the second capture" }).click();
+    await second.first().waitFor({ state: "detached" });
+    assert.equal(await page.locator(".stage canvas").count(), 1);
   }));
 
 test("a hostile file is refused in words, and the page goes on", () =>

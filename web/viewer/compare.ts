@@ -1,4 +1,5 @@
-// Two captures side by side: sums per scope name of this one and of another, and by how much they differ.
+// The panel that compares two captures: sums per scope name of this one and of another, and by how much they differ. The other
+// one's own picture is drawn below (`second.ts`).
 //
 // Captures are of different lengths, so what is compared is the time per frame, and the mean of one scope.
 
@@ -9,7 +10,7 @@ import { openFile } from "./opening.ts";
 import type { Panel } from "./panels.ts";
 import { wholeSums } from "./prepare/range_sums.ts";
 import type { Prepared } from "./prepare/prepare.ts";
-import type { State } from "./state.ts";
+import { State } from "./state.ts";
 
 export interface Compared {
   name: string;
@@ -38,7 +39,8 @@ export function compared(a: Prepared, b: Prepared): Compared[] {
   return [...rows.values()];
 }
 
-export function comparison(state: State): Panel {
+/** `compareWith` is given what was opened. */
+export function comparison(state: State, compareWith: (other: State) => void): Panel {
   const difference = ({ perFrame: [a, b] }: Compared) => b - a;
   const table = new Table<Compared>({
     caption: "Scopes of two captures",
@@ -69,7 +71,7 @@ export function comparison(state: State): Panel {
     empty: "Neither has scopes.",
   });
   const picker = h("input", { type: "file", id: "other-file", class: "visually-hidden" });
-  const about = h("p", { class: "quiet", "aria-live": "polite" }, "Sums per scope of this capture (first figure) and of another one (second figure).");
+  const about = h("p", { class: "quiet", "aria-live": "polite" }, "Sums per scope of this capture (first figure) and of another one (second figure), whose picture is drawn below.");
   table.element.hidden = true;
   picker.addEventListener("change", async () => {
     const file = picker.files?.[0];
@@ -88,6 +90,7 @@ export function comparison(state: State): Panel {
     table.element.hidden = false;
     table.set(compared(state.prepared, other));
     picker.value = "";
+    compareWith(new State(other, file.name));
   });
   const label = h("label", { for: "other-file", class: "button", tabindex: "-1" }, "Open the other capture …");
   const element = h("div", {}, about, h("p", {}, picker, label), table.element);

@@ -9,6 +9,7 @@ import { embedded, openFile, openPacked } from "./opening.ts";
 import { panels, Tabs } from "./panels.ts";
 import { pictureOf } from "./picture.ts";
 import { worldSums } from "./prepare/range_sums.ts";
+import { Second } from "./second.ts";
 import { State } from "./state.ts";
 import { embeddedStory, triggerText, type Story } from "./story.ts";
 import type { Timeline } from "./timeline/timeline.ts";
@@ -26,12 +27,15 @@ const KEYS: [string, string][] = [
   ["Esc", "let go: selection, search, world"],
   ["Ctrl + wheel", "zoom where the pointer is"],
   ["Shift + drag", "mark a stretch, which the table of scopes is then about"],
+  ["of two captures", "keys are about the one that was clicked last"],
 ];
 
 /** Worlds that can be chosen from; the busiest. */
 const WORLDS_LISTED = 500;
 
-let live: { state: State; timeline: Timeline; tabs: Tabs; search: HTMLInputElement } | undefined;
+let live: { state: State; timeline: Timeline; tabs: Tabs; search: HTMLInputElement; second?: Second | undefined } | undefined;
+/** The one that was pressed or focused last is the one that keys are about. */
+let isSecondInUse = false;
 
 function showError(message: string): void {
   byId("status").textContent = "";
@@ -76,7 +80,15 @@ function show(state: State, size: number, story: Story | undefined): Timeline {
     (about.recordsLost > 0 ? ` · ${count(about.recordsLost)} records lost` : "");
   byId("about").title = byId("about").textContent ?? "";
 
-  const tabs = new Tabs(state, panels(state, story));
+  const tabs = new Tabs(state, panels(state, story, (other) => {
+    const close = () => {
+      live?.second?.remove();
+      if (live) live.second = undefined;
+      isSecondInUse = false;
+    };
+    close();
+    if (live?.state === state) live.second = new Second(workspace, state, other, close);
+  }));
   const problem = h("p", { id: "problem", class: "bad", role: "alert", hidden: true });
   const { element: picture, timeline } = pictureOf(state, { label: "Picture", problem });
   const workspace = h("div", { class: "workspace" }, picture, splitter(), tabs.element);
@@ -93,14 +105,12 @@ function show(state: State, size: number, story: Story | undefined): Timeline {
     }
     document.body.dataset["address"] = "kept";
   });
-  state.onChange((changes) => {
+  state.onChange(() => {
     document.body.dataset["address"] = "behind";
-    if (changes.has("selection") && state.selection && state.selection.kind !== "range") tabs.open("selected");
-    if (changes.has("selection") && state.selection?.kind === "range") tabs.open("scopes");
-    if (changes.has("search") && state.query) tabs.open("scopes");
     remember();
   });
   live = { state, timeline, tabs, search };
+  isSecondInUse = false;
 
   const { tab, hasView } = takeAddress(state, location.hash);
   if (!hasView) {
@@ -194,8 +204,10 @@ const themeButton = () =>
 
 function themeChanged(): void {
   if (!live) return;
-  live.timeline.themeChanged();
-  live.state.changed("view");
+  for (const { timeline, state } of live.second ? [live, live.second] : [live]) {
+    timeline.themeChanged();
+    state.changed("view");
+  }
 }
 
 /** The next scope that a search found, from the selection or from what is on screen. */
@@ -236,11 +248,18 @@ function keysDialog(): void {
   dialog.showModal();
 }
 
+for (const type of ["pointerdown", "focusin"]) {
+  document.addEventListener(type, ({ target }) => {
+    isSecondInUse = target instanceof Element && live?.second?.has(target) === true;
+  });
+}
+
 document.addEventListener("keydown", (event) => {
   if (!live || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const target = event.target as HTMLElement;
   if (target.closest("input, select, textarea")) return;
-  const { state, timeline, search } = live;
+  const { search } = live;
+  const { state, timeline } = isSecondInUse && live.second ? live.second : live;
   // In a panel the arrows scroll the panel.
   const isInPanel = target.closest(".panels") !== null;
   if (isInPanel && /^(Arrow|Page)/.test(event.key)) return;
@@ -249,7 +268,7 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "n" || event.key === "p") match(state, event.key === "n" ? 1 : -1);
   else if (event.key === "Escape") {
     state.select(undefined);
-    state.search("");
+    live.state.search("");
     state.filter(undefined);
   } else if (!timeline.key(event)) return;
   event.preventDefault();

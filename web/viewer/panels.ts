@@ -23,8 +23,8 @@ export interface Panel {
 
 const button = (label: string, go: () => void) => h("button", { type: "button", onclick: go }, label);
 
-/** All of them, in the order of their tabs. */
-export function panels(state: State, story: Story | undefined): Panel[] {
+/** All of them, in the order of their tabs; of a capture to which others are compared, with what becomes of another one. */
+export function panels(state: State, story: Story | undefined, compareWith?: (other: State) => void): Panel[] {
   const all = [storyPanel(state, story), detailsPanel(state), scopesPanel(state), framesPanel(state)];
   const { prepared } = state;
   const hasWaits = prepared.threads.some((thread) => thread.waits.begin.length > 0 || thread.preempted.at.length > 0);
@@ -32,7 +32,7 @@ export function panels(state: State, story: Story | undefined): Panel[] {
   if (prepared.logs.length > 0) all.push(logsPanel(state));
   const allocates = prepared.threads.some(({ allocated, largeAllocations }) => allocated.at.length + largeAllocations.at.length > 0);
   if (allocates || prepared.memory.bySite.length > 0) all.push(memoryPanel(state));
-  return [...all, comparison(state)];
+  return compareWith ? [...all, comparison(state, compareWith)] : all;
 }
 
 function storyPanel(state: State, story: Story | undefined): Panel {
@@ -323,7 +323,7 @@ function memoryPanel(state: State): Panel {
   return { id: "memory", name: "Memory", element, follows: [], refresh };
 }
 
-/** Shows one panel at a time; fills it when it is looked at. */
+/** Shows one panel at a time; fills it when it is looked at. What is selected or searched for opens the panel that tells of it. */
 export class Tabs {
   readonly element = h("div", { class: "panels" });
   current: string;
@@ -334,13 +334,15 @@ export class Tabs {
   constructor(
     private readonly state: State,
     private readonly all: Panel[],
+    /** Where a page has several, what the ids of one begin with, and what it is called. */
+    { prefix = "", label = "Panels" } = {},
   ) {
     this.current = all[0]!.id;
     this.stale = new Set(all.map(({ id }) => id));
     this.tabs = all.map(({ id, name }) =>
-      h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `panel-${id}`, onclick: () => this.open(id) }, name),
+      h("button", { type: "button", role: "tab", id: `${prefix}tab-${id}`, "aria-controls": `${prefix}panel-${id}`, onclick: () => this.open(id) }, name),
     );
-    const list = h("div", { role: "tablist", class: "tabs", "aria-label": "Panels" }, this.tabs);
+    const list = h("div", { role: "tablist", class: "tabs", "aria-label": label }, this.tabs);
     list.addEventListener("keydown", (event) => {
       const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
       if (by === 0) return;
@@ -352,8 +354,8 @@ export class Tabs {
     for (const { id, element } of all) {
       element.classList.add("panel");
       element.setAttribute("role", "tabpanel");
-      element.setAttribute("aria-labelledby", `tab-${id}`);
-      element.id = `panel-${id}`;
+      element.setAttribute("aria-labelledby", `${prefix}tab-${id}`);
+      element.id = `${prefix}panel-${id}`;
     }
     this.element.append(list, ...all.map(({ element }) => element));
     this.catchUp = whenQuiet(150, () => this.fill());
@@ -364,6 +366,8 @@ export class Tabs {
         if (changes.has("selection") && this.current === "selected") this.fill();
         else this.catchUp();
       }
+      if (changes.has("selection") && state.selection) this.open(state.selection.kind === "range" ? "scopes" : "selected");
+      if (changes.has("search") && state.query) this.open("scopes");
     });
     this.show();
   }

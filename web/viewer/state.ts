@@ -32,7 +32,7 @@ export class State {
   /** The frame that the capture was saved for, and the story is about; -1: there are no frames. */
   toldFrame: number;
   private readonly worldNames: Map<number, string>;
-  private readonly listeners: ((changes: ReadonlySet<Change>) => void)[] = [];
+  private readonly listeners = new Set<(changes: ReadonlySet<Change>) => void>();
   private pending = new Set<Change>();
 
   constructor(
@@ -47,8 +47,10 @@ export class State {
     this.toldFrame = toldFrame(prepared, toldFrameNumber);
   }
 
-  onChange(listener: (changes: ReadonlySet<Change>) => void): void {
-    this.listeners.push(listener);
+  /** What it gives ends it. */
+  onChange(listener: (changes: ReadonlySet<Change>) => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   }
 
   /** Told once for all changes until the browser draws next. */
