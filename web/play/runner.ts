@@ -8,13 +8,18 @@ export interface Run {
   readonly z: number;
 }
 
+/** Places come in steps of 1 cm, and what is predicted begins with such a place (m). */
+const ROUNDING_M = 0.02;
+
 /** Steps of an input: metres to the east and to the north. */
 export class Runner {
   readonly #predictor = new Predictor<Run, Run>({
     step: ({ x, z }, by) => ({ x: x + by.x, z: z + by.z }),
     place: ({ x, z }): Place => [x, 0, z],
     shifted: ({ x, z }, [byX, , byZ]) => ({ x: x + byX, z: z + byZ }),
-  }, { rounding: 0.03 });
+    // What rounding makes is no correction, and what is predicted stays: so a small mistake adds up until it is one.
+    heard: (told, predicted) => (Math.hypot(told.x - predicted.x, told.z - predicted.z) <= ROUNDING_M ? predicted : told),
+  }, { rounding: ROUNDING_M });
 
   leftWorld(): void {
     this.#predictor.leftWorld();

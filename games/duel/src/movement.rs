@@ -177,7 +177,10 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
 
     use super::*;
-    use crate::{map::layout::middle_of, teams::Side};
+    use crate::{
+        map::layout::{letters, middle_of},
+        teams::Side,
+    };
 
     const DT_S: f32 = 1.0 / 128.0;
 
@@ -187,6 +190,123 @@ mod tests {
 
     fn towards(direction: [f32; 2]) -> Wish {
         Wish { direction, ..Wish::default() }
+    }
+
+    /// A way that the page that plays is held to.
+    struct Path {
+        name: &'static str,
+        begin: Vec3,
+        /// Whether its player attacks and buys, and so stays in the base.
+        buys: bool,
+        legs: &'static [Leg],
+    }
+
+    /// A direction, a button or none, and for how many ticks.
+    type Leg = ([f32; 2], &'static str, usize);
+
+    fn paths() -> [Path; 6] {
+        const NONE: [f32; 2] = [0.0, 0.0];
+        const NORTH: [f32; 2] = [0.0, 1.0];
+        const EAST: [f32; 2] = [1.0, 0.0];
+        const WEST: [f32; 2] = [-1.0, 0.0];
+        fn path(name: &'static str, begin: Vec3, legs: &'static [Leg]) -> Path {
+            Path { name, begin, buys: false, legs }
+        }
+        let starts_and_stops: &'static [Leg] = &[
+            (EAST, "", 1),
+            (EAST, "", 1),
+            (EAST, "", 2),
+            (EAST, "", 4),
+            (EAST, "", 8),
+            (EAST, "", 48),
+            (NONE, "", 1),
+            (NONE, "", 2),
+            (NONE, "", 4),
+            (NONE, "", 8),
+            (NONE, "", 48),
+            (WEST, "walk", 8),
+            (WEST, "walk", 56),
+            ([0.6, -0.8], "", 4),
+            ([0.6, -0.8], "", 28),
+            ([0.3, 0.4], "", 32),
+            (NONE, "walk", 64),
+        ];
+        let jumps: &'static [Leg] = &[
+            (NONE, "jump", 1),
+            (NONE, "", 31),
+            (NONE, "", 32),
+            (NONE, "", 64),
+            (NORTH, "", 32),
+            (NORTH, "jump", 1),
+            (EAST, "", 16),
+            (WEST, "", 64),
+            (NONE, "jump", 1),
+            (NONE, "jump", 130),
+        ];
+        let onto_a_crate: &'static [Leg] = &[
+            (EAST, "", 100),
+            (EAST, "jump", 16),
+            (EAST, "jump", 44),
+            (EAST, "", 30),
+            (NONE, "", 32),
+            (WEST, "", 16),
+            (WEST, "", 16),
+            (WEST, "", 64),
+        ];
+        let along_a_wall: &'static [Leg] = &[([0.7, -0.7], "", 64), ([0.7, -0.7], "", 64), ([-0.7, -0.7], "walk", 64)];
+        let into_a_corner: &'static [Leg] = &[([-0.7, 0.7], "", 128), ([-0.7, 0.7], "", 128), (EAST, "", 32)];
+        [
+            path("starts, stops and turns", middle_of(8, 4), starts_and_stops),
+            path("jumps and steers in the air", middle_of(4, 10), jumps),
+            path("up a low crate and down again", middle_of(9, 2), onto_a_crate),
+            path("along a wall", middle_of(9, 4), along_a_wall),
+            path("into a corner", middle_of(3, 3), into_a_corner),
+            Path { buys: true, ..path("stays in the base", middle_of(4, 13), &[(EAST, "", 160), (NORTH, "", 32)]) },
+        ]
+    }
+
+    /// Promise: the page that plays predicts by the same steps. The tests in `web/` hold it to the file that this compares;
+    /// `UPDATE_EXPECT=1 cargo test -p duel --lib movement` writes it anew.
+    #[test]
+    fn the_page_is_held_to_these_steps() {
+        let map = Map::load();
+        let rows = letters().map(|row| format!("\"{}\"", String::from_utf8_lossy(&row)));
+        let mut text = format!("{{\n\"map\": [\n{}\n],\n\"dt_s\": {DT_S:?},\n\"paths\": [", rows.join(",\n"));
+        for (number, Path { name, begin, buys, legs }) in paths().iter().enumerate() {
+            let zone = buys.then(|| &map.bases[Side::Attackers.index()]);
+            let mut motion = Motion::standing(*begin);
+            let comma = if number == 0 { "" } else { "," };
+            let [x, y, z] = begin.to_array();
+            text += &format!(
+                "{comma}\n{{\"name\": \"{name}\", \"begin\": [{x:?}, {y:?}, {z:?}], \"buys\": {buys}, \"legs\": ["
+            );
+            for (number, (direction, button, ticks)) in legs.iter().enumerate() {
+                let input = Input::new(*direction, 0.0, 0.0);
+                let input = match *button {
+                    "walk" => input.and_walk(),
+                    "jump" => input.and_jump(),
+                    _ => input,
+                };
+                (0..*ticks).for_each(|_| step(&mut motion, &Wish::from(&input), zone, &map, DT_S));
+                let comma = if number == 0 { "" } else { "," };
+                let Motion { at, velocity, is_on_ground } = motion;
+                let [x, y, z] = at.to_array();
+                let [along_x, along_y, along_z] = velocity.to_array();
+                text += &format!(
+                    "{comma}\n  {{\"direction\": {direction:?}, \"button\": \"{button}\", \"ticks\": {ticks}, \
+                     \"at\": [{x:.4}, {y:.4}, {z:.4}], \"velocity\": [{along_x:.3}, {along_y:.3}, {along_z:.3}], \
+                     \"is_on_ground\": {is_on_ground}}}"
+                );
+            }
+            text += "\n]}";
+        }
+        text += "\n]\n}\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/steps/duel.json");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path, &text).expect("the file is writable");
+        }
+        let known = std::fs::read_to_string(path).expect("the file of the page's tests");
+        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
     }
 
     #[test]

@@ -62,15 +62,9 @@ pub fn walk(mut zone: Zone, map: Res<Map>) {
         if !moves(wish) || zone.actors[index].is_stunned(now) {
             return;
         }
-        let speed = match (wish.sneaks(), wish.runs()) {
-            (true, _) => SNEAK_M_PER_S,
-            (false, true) => RUN_M_PER_S,
-            (false, false) => WALK_M_PER_S,
-        };
         let snared = if zone.actors[index].clocks.snared > now { 0.5 } else { 1.0 };
-        let step_m = speed * snared * dt_s;
-        let ([x, z], [from_x, from_z]) = (wish.direction(), zone.actors[index].place);
-        let to = [from_x + x * step_m, from_z + z * step_m];
+        let ([x, z], [from_x, from_z]) = (step_m(wish, dt_s), zone.actors[index].place);
+        let to = [from_x + x * snared, from_z + z * snared];
         let (cell, from) = (Cell::at(to), Cell::at([from_x, from_z]));
         // Out of a wall that was built around it anybody may walk.
         if cell != from && map.ground(cell).is_some_and(|ground| ground.is_wall()) {
@@ -85,6 +79,16 @@ pub fn walk(mut zone: Zone, map: Res<Map>) {
             throng::count!("casts_failed");
         }
     });
+}
+
+/// The step that a wish comes to in a tick, where nothing hinders it (m, along x and z).
+fn step_m(wish: Input, dt_s: f32) -> [f32; 2] {
+    let speed = match (wish.sneaks(), wish.runs()) {
+        (true, _) => SNEAK_M_PER_S,
+        (false, true) => RUN_M_PER_S,
+        (false, false) => WALK_M_PER_S,
+    };
+    wish.direction().map(|part| part * (speed * dt_s))
 }
 
 /// Players who stand begin the spells that they wish for.
@@ -129,4 +133,31 @@ fn each_living(zone: &mut Zone, mut act: impl FnMut(&mut Zone, u32, Input)) {
 
 fn moves(wish: Input) -> bool {
     wish.direction() != [0.0, 0.0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: the page that plays predicts by the same steps, where nothing hinders it. The tests in `web/` hold it to the
+    /// file that this compares; `UPDATE_EXPECT=1 cargo test -p frontier --lib players` writes it anew.
+    #[test]
+    fn the_page_is_held_to_these_steps() {
+        let mut lines = Vec::new();
+        for direction in [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.6, 0.8], [-0.7, 0.7], [0.3, -0.1]] {
+            for (runs, tick_hz) in [(false, 20.0), (true, 20.0), (true, 10.0)] {
+                let [x, z] = step_m(Input::new(direction, 0.0).running(runs), 1.0 / tick_hz);
+                lines.push(format!(
+                    "{{\"direction\": {direction:?}, \"is_fast\": {runs}, \"tick_hz\": {tick_hz:?}, \"metres\": [{x:.5}, {z:.5}]}}"
+                ));
+            }
+        }
+        let text = format!("[\n{}\n]\n", lines.join(",\n"));
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/steps/frontier.json");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path, &text).expect("the file is writable");
+        }
+        let known = std::fs::read_to_string(path).expect("the file of the page's tests");
+        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
+    }
 }

@@ -175,6 +175,30 @@ mod tests {
         Input::new(direction, 0.0, 0.0, false, sprint)
     }
 
+    /// Promise: the page that plays predicts by the same steps, where nothing is in the way. The tests in `web/` hold it to
+    /// the file that this compares; `UPDATE_EXPECT=1 cargo test -p precinct --lib movement` writes it anew.
+    #[test]
+    fn the_page_is_held_to_these_steps() {
+        let mut lines = Vec::new();
+        for direction in [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.6, 0.8], [-0.7, 0.7], [0.3, -0.1]] {
+            for (sprint, tick_hz) in [(false, 20.0), (true, 20.0), (true, 30.0)] {
+                let mut controls = Controls::default();
+                assert!(controls.take(&input(direction, sprint)));
+                let [x, z] = controls.settle(1.0 / tick_hz).map(|part| part / tick_hz);
+                lines.push(format!(
+                    "{{\"direction\": {direction:?}, \"is_fast\": {sprint}, \"tick_hz\": {tick_hz:?}, \"metres\": [{x:.5}, {z:.5}]}}"
+                ));
+            }
+        }
+        let text = format!("[\n{}\n]\n", lines.join(",\n"));
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/steps/precinct.json");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path, &text).expect("the file is writable");
+        }
+        let known = std::fs::read_to_string(path).expect("the file of the page's tests");
+        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
+    }
+
     #[test]
     fn a_step_follows_the_mean_of_a_ticks_inputs() {
         let mut controls = Controls::default();

@@ -19,6 +19,9 @@ export interface Model<State, Input> {
   place(state: State): Place;
   /** The same state, shown so far from its place. */
   shifted(state: State, by: Place): State;
+  /** What counts from now on, of the server's state and what was predicted for the same input: for games that do not tell
+   * all of a state, and for places that come rounded. Left out: the server's state. */
+  heard?(told: State, predicted: State): State;
 }
 
 export interface PredictionSettings {
@@ -92,7 +95,9 @@ export class Predictor<State, Input> {
     const before = this.#model.place(this.predicted!);
     const isRight = length(minus(this.#model.place(told), this.#model.place(predicted))) <= this.#settings.rounding;
     // What is right is taken over as well: what else came (speed, stance) counts, and is shown without a shift.
-    this.#stepFrom(told);
+    const heard = this.#model.heard?.(told, predicted) ?? told;
+    if (heard === predicted) return;
+    this.#stepFrom(heard);
     const off = minus(before, this.#model.place(this.predicted!));
     const left = this.#shiftAt(nowMs);
     const by: Place = [left[0] + off[0], left[1] + off[1], left[2] + off[2]];

@@ -2,15 +2,14 @@
 
 import { type EntityId, mix, mixAngle } from "../../client/index.ts";
 import { disc, label, line } from "../camera.ts";
+import { directionOf, toMove } from "../direction.ts";
 import { Flashes } from "../flashes.ts";
-import { Runner } from "../runner.ts";
 import { type Frame, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
+import { Body } from "./body.ts";
 import { drawMap } from "./map.ts";
-import { type Game, type Pose, schema } from "./schema.ts";
+import { type Game, type Phase, type Pose, schema } from "./schema.ts";
 
-const RUN_M_PER_S = 5.4;
-const WALK_M_PER_S = 2.7;
 const FIRE = 1;
 const JUMP = 2;
 const WALK = 4;
@@ -24,7 +23,7 @@ const CHEST_M = 1.3;
 const AIM_M_MIN = 2;
 const COLORS = ["#6db3f2", "#f2a65a"] as const;
 
-const runner = new Runner();
+const body = new Body();
 const flashes = new Flashes();
 const places = new Tracks<Game, "Pose">("Pose", (pose, later, share): Pose => {
   if (pose.life !== later.life) return pose;
@@ -35,7 +34,6 @@ const places = new Tracks<Game, "Pose">("Pose", (pose, later, share): Pose => {
 });
 const seats = new Map<number, Pose>();
 let own = { x: 0, z: 0, yaw: 0 };
-let life = -1;
 let kit: Game["messages"]["duel.kit"] | null = null;
 let told = "";
 let waiting = "";
@@ -46,29 +44,29 @@ void play(schema, {
   help: "WASD run, Shift walks, Space jumps, the mouse aims and shoots, R loads, E plants and defuses, 1 rifle 2 armour 3 smoke 4 flash, G throws smoke, F a flash",
 
   enteredWorld() {
-    runner.leftWorld();
+    body.leftWorld();
     places.clear();
     seats.clear();
-    [life, kit, told, waiting] = [-1, null, "", ""];
+    [kit, told, waiting] = [null, "", ""];
   },
 
   input({ client, controls, camera, nowMs }) {
     // In the lobby one waits, and says nothing.
     if (client.world!.name !== "match") return;
-    const [east, north] = controls.direction;
     const [x, z] = camera.worldAt(controls.pointerX, controls.pointerY);
     own.yaw = (Math.atan2(x - own.x, z - own.z) + TURN) % TURN;
     const up = Math.atan2(CHEST_M - EYE_M, Math.max(Math.hypot(x - own.x, z - own.z), AIM_M_MIN));
     const isWalking = controls.isDown("ShiftLeft", "ShiftRight");
     const down = (button: number, ...codes: string[]): number => (controls.isDown(...codes) ? button : 0);
     const buttons = down(FIRE, "Mouse0") | down(JUMP, "Space") | down(USE, "KeyE") | down(LOAD, "KeyR") | (isWalking ? WALK : 0);
-    const [moveX, moveZ] = [Math.round(east * 127), Math.round(north * 127)];
+    const move = toMove(controls.direction);
     const yaw = Math.floor(own.yaw * (65_536 / TURN)) & 0xffff;
     // 0 is straight down, 65,535 straight up.
     const pitch = Math.round((up / Math.PI + 0.5) * 65_535);
-    const number = client.sendInput("duel.input", { move_x: moveX, move_z: moveZ, yaw, pitch, buttons }, nowMs);
-    const metres = (isWalking ? WALK_M_PER_S : RUN_M_PER_S) / client.world!.tickHz / 127;
-    runner.took(number, moveX * metres, moveZ * metres);
+    const number = client.sendInput("duel.input", { move_x: move[0], move_z: move[1], yaw, pitch, buttons }, nowMs);
+    const { phase, isAttacker, isRooted } = standingOf(client);
+    const direction = isRooted ? ([0, 0] as const) : directionOf(move);
+    body.took(number, { direction, isWalking, isJumping: (buttons & JUMP) !== 0 && !isRooted }, phase, isAttacker);
   },
 
   pressed(code, { client }) {
@@ -83,11 +81,9 @@ void play(schema, {
   draw(frame) {
     const { client, canvas, camera, nowMs } = frame;
     const state = client.ownState("Pose");
-    if (state && state.state.life !== life) {
-      life = state.state.life;
-      runner.leftWorld();
-    }
-    const shown = runner.shown(nowMs, state);
+    const { isAlive } = standingOf(client);
+    if (!isAlive) body.die();
+    const shown = isAlive ? body.shown(nowMs, state) : state?.state;
     if (shown) own = { ...own, x: shown.x, z: shown.z };
     hear(frame);
     camera.metres = 46;
@@ -123,6 +119,19 @@ void play(schema, {
     return told ? [...lines, told] : lines;
   },
 });
+
+/** How it stands with the own player. */
+function standingOf({ replicas, ownEntity }: Frame<Game>["client"]): { phase: Phase; isAttacker: boolean; isAlive: boolean; isRooted: boolean } {
+  const [player, arms] = ownEntity === null ? [] : [replicas.get(ownEntity, "Player"), replicas.get(ownEntity, "Arms")];
+  const [clock, score] = [[...replicas.each("Clock")][0]?.[1], [...replicas.each("Score")][0]?.[1]];
+  const phase = clock?.phase ?? "WarmUp";
+  return {
+    phase,
+    isAttacker: player?.team === (score?.attackers ?? "One"),
+    isAlive: player !== undefined && (((score?.alive ?? 0) >>> player.seat) & 1) === 1,
+    isRooted: arms?.doing === "Planting" || arms?.doing === "Defusing" || phase === "MatchOver",
+  };
+}
 
 /** A match begins when its seats are taken, or those who wait have waited for long and are two at least. */
 function waitingText(ahead: number): string {

@@ -24,6 +24,12 @@ const NORTH = [
 
 /** From north to south, each from west to east. */
 export const ROWS: readonly string[] = [...NORTH, ...NORTH.toReversed()];
+
+/** What is drawn at a place; nothing outside of the map. */
+export function letterAt(x: number, z: number): string {
+  return ROWS[ROWS.length / 2 - 1 - Math.floor(z / SQUARE_M)]?.[Math.floor(x / SQUARE_M) + ROWS[0]!.length / 2] ?? "";
+}
+
 const COLORS: Record<string, string> = { "#": "#39414d", c: "#5b4b35", C: "#7a6547", A: "#2b3a2f", a: "#33262b", d: "#262d3a" };
 
 /** Draws all of it: 44 x 32 squares. */

@@ -2,14 +2,14 @@
 
 import { type EntityId, generationOf, mix, mixAngle, slotOf } from "../../client/index.ts";
 import { disc, grid, label, line } from "../camera.ts";
+import { toMove } from "../direction.ts";
 import { Flashes } from "../flashes.ts";
 import { Runner } from "../runner.ts";
 import { type Frame, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
+import { stepOf } from "./movement.ts";
 import { type Ability, type Game, type Kind, type Pose, schema } from "./schema.ts";
 
-const WALK_M_PER_S = 5;
-const RUN_M_PER_S = 7.5;
 const ATTACK = 1;
 const RUN = 2;
 const GATHER = 8;
@@ -41,17 +41,16 @@ void play(schema, {
   },
 
   input({ client, controls, camera, nowMs }) {
-    const [east, north] = controls.direction;
     const [x, z] = camera.worldAt(controls.pointerX, controls.pointerY);
     own.heading = (Math.atan2(x - own.x, z - own.z) + TURN) % TURN;
     const isRunning = controls.isDown("ShiftLeft", "ShiftRight");
     const buttons = (controls.isDown("Space") ? ATTACK : 0) | (isRunning ? RUN : 0) | (controls.isDown("KeyE") ? GATHER : 0);
-    const [moveX, moveZ] = [Math.round(east * 127), Math.round(north * 127)];
+    const move = toMove(controls.direction);
     const heading = Math.floor(own.heading * (65_536 / TURN)) & 0xffff;
-    const number = client.sendInput("frontier.input", { move_x: moveX, move_z: moveZ, heading, ability, buttons }, nowMs);
+    const number = client.sendInput("frontier.input", { move_x: move[0], move_z: move[1], heading, ability, buttons }, nowMs);
     if (!Object.keys(SPELLS).some((code) => controls.isDown(code))) ability = "None";
-    const metres = (isRunning ? RUN_M_PER_S : WALK_M_PER_S) / client.world!.tickHz / 127;
-    runner.took(number, moveX * metres, moveZ * metres);
+    const step = stepOf(move, isRunning, client.world!.tickHz);
+    runner.took(number, step.x, step.z);
   },
 
   pressed(code, frame) {

@@ -2,14 +2,14 @@
 
 import { type EntityId, mix, mixAngle } from "../../client/index.ts";
 import { disc, grid, label, line } from "../camera.ts";
+import { toMove } from "../direction.ts";
 import { Flashes } from "../flashes.ts";
 import { Runner } from "../runner.ts";
 import { type Frame, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
+import { stepOf } from "./movement.ts";
 import { type Game, type Pose, schema } from "./schema.ts";
 
-const WALK_M_PER_S = 5;
-const SPRINT_M_PER_S = 7.5;
 const FIRE = 1;
 const SPRINT = 2;
 const HEAL = 4;
@@ -37,17 +37,16 @@ void play(schema, {
   },
 
   input({ client, controls, camera, nowMs }) {
-    const [east, north] = controls.direction;
     const [x, z] = camera.worldAt(controls.pointerX, controls.pointerY);
     own.yaw = (Math.atan2(x - own.x, z - own.z) + TURN) % TURN;
     const isSprinting = controls.isDown("ShiftLeft", "ShiftRight");
     const buttons =
       (controls.isDown("Mouse0", "Space") ? FIRE : 0) | (isSprinting ? SPRINT : 0) | (controls.isDown("KeyQ") ? HEAL : 0) | (controls.isDown("KeyE") ? GRIP : 0);
-    const [moveX, moveZ] = [Math.round(east * 127), Math.round(north * 127)];
+    const move = toMove(controls.direction);
     const yaw = Math.floor(own.yaw * (65_536 / TURN)) & 0xffff;
-    const number = client.sendInput("precinct.input", { move_x: moveX, move_z: moveZ, yaw, pitch_degrees: 0, buttons }, nowMs);
-    const metres = (isSprinting ? SPRINT_M_PER_S : WALK_M_PER_S) / client.world!.tickHz / 127;
-    runner.took(number, moveX * metres, moveZ * metres);
+    const number = client.sendInput("precinct.input", { move_x: move[0], move_z: move[1], yaw, pitch_degrees: 0, buttons }, nowMs);
+    const step = stepOf(move, isSprinting, client.world!.tickHz);
+    runner.took(number, step.x, step.z);
   },
 
   draw(frame) {

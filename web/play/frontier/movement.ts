@@ -1,0 +1,15 @@
+// How far a player goes in a tick where nothing is in the way, as games/frontier/src/players.rs has it. tests/steps/frontier.json, which
+// Rust writes, holds the two together.
+
+import { directionOf } from "../direction.ts";
+import type { Run } from "../runner.ts";
+
+const WALK_M_PER_S = 5;
+const RUN_M_PER_S = 7.5;
+
+/** Metres to the east and to the north that an input with this direction takes. */
+export function stepOf(move: readonly [number, number], isRunning: boolean, tickHz: number): Run {
+  const [x, z] = directionOf(move);
+  const metres = (isRunning ? RUN_M_PER_S : WALK_M_PER_S) / tickHz;
+  return { x: x * metres, z: z * metres };
+}
