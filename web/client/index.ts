@@ -19,7 +19,7 @@ export { SocketClient, connect } from "./socket_client.ts";
 export { Track, mix, mixAngle } from "./view/interpolation.ts";
 export type { Between } from "./view/interpolation.ts";
 export { Predictor } from "./view/prediction.ts";
-export type { Model, Place, PredictionSettings } from "./view/prediction.ts";
+export type { Model, Place, PredictionSettings, PredictionStats } from "./view/prediction.ts";
 export type { Moment } from "./view/view_clock.ts";
 export { entityId, generationOf, slotOf } from "./wire/field.ts";
 export type { EntityId } from "./wire/field.ts";

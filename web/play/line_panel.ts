@@ -1,6 +1,7 @@
-// The panel in a corner: how the line is (latency, loss, what carries it), where the player is, and what keys do.
+// The panel in a corner: how the line is (latency, loss, what carries it), what was predicted wrongly, where the player is, and
+// what keys do.
 
-import { type GameTypes, type SocketClient } from "../client/index.ts";
+import { type GameTypes, type PredictionStats, type SocketClient } from "../client/index.ts";
 
 const RENEWED_EVERY_MS = 250;
 
@@ -24,7 +25,7 @@ export class LinePanel {
     this.#renewedMs = -Infinity;
   }
 
-  show<G extends GameTypes>(session: SocketClient<G>, more: readonly string[], nowMs: number): void {
+  show<G extends GameTypes>(session: SocketClient<G>, prediction: PredictionStats | null, more: readonly string[], nowMs: number): void {
     if (nowMs - this.#renewedMs < RENEWED_EVERY_MS) return;
     this.#renewedMs = nowMs;
     const { client, tunnel } = session;
@@ -41,6 +42,7 @@ export class LinePanel {
       `${world.name}, ${world.tickHz} ticks/s${client.timePercent < 100 ? `, at ${client.timePercent} % of its speed` : ""}; ${client.replicas.size} things in sight`,
       `${tunnel.name}: round trip ${client.roundTripMs!.toFixed(0)} ms${answered}; ${this.#lossPercent.toFixed(1)} % lost`,
       ...(stateChecks > 0 ? [`${stateChecks} values held against the server's, ${stateErrors} wrong`] : []),
+      ...(prediction && prediction.checks > 0 ? [correctionsText(prediction)] : []),
       this.#help,
       ...more,
     ];
@@ -54,4 +56,10 @@ export class LinePanel {
     this.#lossPercent = (100 * lostNow) / Math.max(ackedNow + lostNow, 1);
     this.#before = { acked, lost, atMs: nowMs };
   }
+}
+
+function correctionsText({ corrections, corrected, correctedMax }: PredictionStats): string {
+  if (corrections === 0) return "your steps were predicted right";
+  const [mean, longest] = [corrected / corrections, correctedMax].map((metres) => (metres * 100).toFixed(0));
+  return `your steps were corrected ${corrections} times, by ${mean} cm, at most ${longest}`;
 }

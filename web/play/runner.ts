@@ -1,7 +1,7 @@
 // A player who runs on the flat, predicted: each input moves it by a step. What the page does not know, walls and others,
 // comes as a correction, which is shown as a slide of a tenth of a second.
 
-import { type Place, Predictor } from "../client/index.ts";
+import { type Place, type PredictionStats, Predictor } from "../client/index.ts";
 
 export interface Run {
   readonly x: number;
@@ -36,7 +36,7 @@ export class Runner {
     return this.#predictor.shown(nowMs);
   }
 
-  get stats(): Predictor<Run, Run>["stats"] {
+  get stats(): PredictionStats {
     return this.#predictor.stats;
   }
 }

@@ -2,7 +2,7 @@
 // the game which inputs its keys mean, and shows how the line is. What a game adds is a `GamePage`: how it draws, what keys
 // do, and how its player moves if that is predicted.
 
-import { type DisconnectReason, type GameTypes, type Schema, SocketClient, type TokenAnswer, connect, textOfReason, waysOf } from "../client/index.ts";
+import { type DisconnectReason, type GameTypes, type PredictionStats, type Schema, SocketClient, type TokenAnswer, connect, textOfReason, waysOf } from "../client/index.ts";
 import { Camera } from "./camera.ts";
 import { Controls } from "./controls.ts";
 import { LinePanel } from "./line_panel.ts";
@@ -22,6 +22,8 @@ export interface GamePage<G extends GameTypes> {
   readonly title: string;
   /** What keys and mouse do, in a line. */
   readonly help: string;
+  /** What was corrected of the player that is predicted, if it is. */
+  readonly prediction?: PredictionStats;
   /** An input is due: one for each tick of the world. */
   input(frame: Frame<G>): void;
   /** A key or a button went down. */
@@ -37,7 +39,7 @@ export interface GamePage<G extends GameTypes> {
 /** Whom tests and the console of the browser look at. */
 declare global {
   // eslint-disable-next-line no-var
-  var throng: { session: SocketClient | null; reason: DisconnectReason | null };
+  var throng: { session: SocketClient | null; reason: DisconnectReason | null; prediction: PredictionStats | null };
 }
 
 /** How long the page waits before it comes in again after the connection was lost. */
@@ -52,11 +54,12 @@ export async function play<G extends GameTypes>(schema: Schema<G>, page: GamePag
   document.body.append(canvas, told);
   const controls = new Controls(canvas);
   const panel = new LinePanel(told, page.help);
-  globalThis.throng = { session: null, reason: null };
+  const prediction = page.prediction ?? null;
+  globalThis.throng = { session: null, reason: null, prediction };
   for (;;) {
     try {
       const session = await enter(schema);
-      globalThis.throng = { session: session as unknown as SocketClient, reason: null };
+      globalThis.throng = { session: session as unknown as SocketClient, reason: null, prediction };
       const reason = await show(session, page, canvas, controls, panel);
       globalThis.throng.reason = reason;
       panel.say(textOfReason(reason));
@@ -107,7 +110,7 @@ function show<G extends GameTypes>(session: SocketClient<G>, page: GamePage<G>, 
       if (due > 0) session.poll();
       camera.begin(element, canvas);
       page.draw(frame);
-      panel.show(session, page.status?.(frame) ?? [], nowMs);
+      panel.show(session, page.prediction ?? null, page.status?.(frame) ?? [], nowMs);
     };
     requestAnimationFrame(step);
   });

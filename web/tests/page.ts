@@ -12,12 +12,12 @@ export const BUILT = resolve(process.env["PAGES"] ?? "../toolbox/pages/built");
 const VIEWER = join(BUILT, "viewer.html");
 export const folder = mkdtempSync(join(tmpdir(), "throng-web-"));
 
-/** `isIdle`: it runs while nobody else on the machine wants to. */
-export function launch({ isIdle = false } = {}): Promise<Browser> {
+/** `isIdle`: it runs while nobody else on the machine wants to. `args`: more for its command line. */
+export function launch({ isIdle = false, args = [] as readonly string[] } = {}): Promise<Browser> {
   const chosen = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
   const executablePath = isIdle ? file("idle-chromium", new TextEncoder().encode(`#!/bin/sh\nexec chrt -i 0 '${chosen}' "$@"\n`)) : chosen;
   if (isIdle) chmodSync(executablePath, 0o755);
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1"] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1", ...args] });
 }
 
 export interface Options {

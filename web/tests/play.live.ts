@@ -1,17 +1,54 @@
-// Promise: a person plays each game in a browser among bots: walks, shoots, and hits by the server's word; and what the page
-// knows is what the server knows.
+// Promise: a person plays each game in a browser among bots: walks as the page predicts, shoots, and hits by the server's word;
+// and what the page knows is what the server knows.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import type { PredictionStats } from "../client/index.ts";
 import { GIVES_UP_MS, TEST_GIVES_UP_MS, start, until } from "./live_server.ts";
 import { launch } from "./page.ts";
 import { FIGHTS, Fighter } from "./fight.ts";
-import { known, watch } from "./person.ts";
+import { Hands, known, watch } from "./person.ts";
+
+/** A folder of pages, as `npm run build` writes it, to be played instead of those that the command carries. */
+const PAGES = process.env["PAGES"];
 
 let browser: Browser;
-before(async () => void (browser = await launch()));
+before(async () => void (browser = await launch({ args: PAGES ? ["--disable-features=LocalNetworkAccessChecks"] : [] })));
 after(() => browser.close());
+
+/** A walk, and what was corrected of it. */
+interface Walk extends PredictionStats {
+  readonly metres: number;
+}
+
+let walks = 0;
+
+/** Walks in one of four directions, in a match with starts, stops and a jump, and stands until all of it has been told. */
+async function walk(page: Page, hands: Hands, game: string): Promise<Walk> {
+  const key = ["KeyD", "KeyA", "KeyW", "KeyS"][walks++ % 4]!;
+  const from = (await known(page, game)).own;
+  await page.evaluate(() => Object.assign(globalThis.throng.prediction!, { checks: 0, corrections: 0, corrected: 0, correctedMax: 0, drift: [0, 0, 0] }));
+  for (const keys of game === "duel" ? [[key], [], [key, "Space"], [], [key], []] : [[key], [key], [key], []]) {
+    await hands.hold(keys);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  }
+  const [to, stats] = [(await known(page, game)).own, await page.evaluate(() => ({ ...globalThis.throng.prediction! }))];
+  return { ...stats, metres: from && to ? Math.hypot(to.x - from.x, to.z - from.z) : 0 };
+}
+
+/** Whether a walk was predicted. A page that is held up, and whoever dies or meets a wall, is corrected; so one walk is
+ * enough, and what tells a wrong step is told apart from that: a step that is a tenth too long drifts by a tenth of the way,
+ * and with a body that starts and stops otherwise than the match's half of the way is corrected. */
+function isPredicted(game: string, { metres, checks, corrections, corrected, correctedMax, drift }: Walk): boolean {
+  const [drifted, mean] = [Math.hypot(...drift), corrected / Math.max(corrections, 1)];
+  console.log(
+    `${game}: walked ${metres.toFixed(1)} m; ${corrections} corrections of ${checks}, by ${(mean * 100).toFixed(1)} cm, at most ${(correctedMax * 100).toFixed(1)}; drifted ${(drifted * 100).toFixed(1)} cm`,
+  );
+  const isShort = correctedMax < 1 && mean < 0.6;
+  return metres > 2 && checks > 20 && isShort && drifted < 0.07 * metres && (game !== "duel" || corrected < 0.15 * metres);
+}
 
 async function play(game: string): Promise<void> {
   const fight = FIGHTS[game]!;
@@ -20,6 +57,10 @@ async function play(game: string): Promise<void> {
   // Whatever a step waits for that is not said by `until`: a picture's frame, an answer of the page.
   page.setDefaultTimeout(GIVES_UP_MS);
   try {
+    if (PAGES) {
+      const body = readFileSync(`${PAGES}/play_${game}.html`, "utf8");
+      await page.route((url) => url.pathname === "/play/", (route) => route.fulfill({ contentType: "text/html", body }));
+    }
     const errors: string[] = [];
     page.on("pageerror", (error) => errors.push(String(error)));
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
@@ -31,6 +72,7 @@ async function play(game: string): Promise<void> {
       return now.own !== null && now.state === "connected" && fight.isOn(now);
     }, told);
     await watch(page, game);
+    await until("walked as predicted", async () => isPredicted(game, await walk(page, new Hands(page), game)), told);
     server.measure("begin");
     const fighter = new Fighter(page, game);
     await until("walked, hit somebody, and held 100 values against the server's", async () => {

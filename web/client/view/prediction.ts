@@ -36,6 +36,19 @@ export interface PredictionSettings {
 
 const DEFAULTS: PredictionSettings = { smoothingMs: 100, smoothedMax: 3, rounding: 0.02 };
 
+/** What a predictor counts. */
+export interface PredictionStats {
+  /** States of the server that were held against what was predicted. */
+  checks: number;
+  /** Of these, how many moved what was predicted by more than rounding does. */
+  corrections: number;
+  /** How far they moved it, together and at most (m). */
+  corrected: number;
+  correctedMax: number;
+  /** All corrections together, as one way (m): near nothing where inputs came too late, far where steps are too long. */
+  drift: Place;
+}
+
 interface Step<State, Input> {
   readonly number: number;
   readonly input: Input;
@@ -50,8 +63,7 @@ export class Predictor<State, Input> {
   #steps: Step<State, Input>[] = [];
   #shift: Place = [0, 0, 0];
   #shiftSinceMs = 0;
-  /** States of the server that were held against what was predicted, and those that moved it by more than rounding does. */
-  readonly stats = { checks: 0, corrections: 0, corrected: 0 };
+  readonly stats: PredictionStats = { checks: 0, corrections: 0, corrected: 0, correctedMax: 0, drift: [0, 0, 0] };
 
   constructor(model: Model<State, Input>, settings: Partial<PredictionSettings> = {}) {
     this.#model = model;
@@ -106,6 +118,8 @@ export class Predictor<State, Input> {
     if (isRight) return;
     this.stats.corrections++;
     this.stats.corrected += length(off);
+    this.stats.drift = minus(this.stats.drift, off);
+    this.stats.correctedMax = Math.max(this.stats.correctedMax, length(off));
   }
 
   /** The state that is predicted for now; `null` before the server has told one. */

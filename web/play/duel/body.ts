@@ -2,7 +2,7 @@
 // place alone, so velocity, and whether it stands on the ground, stay those of the own steps; games/duel/src/prediction.rs
 // does the same for bots.
 
-import { type Place, Predictor } from "../../client/index.ts";
+import { type Place, type PredictionStats, Predictor } from "../../client/index.ts";
 import { BASES, type Box, type Motion, type Wish, standing, step } from "./movement.ts";
 import type { Phase, Pose } from "./schema.ts";
 
@@ -60,7 +60,7 @@ export class Body {
     return motion && { x: motion.at[0], z: motion.at[2] };
   }
 
-  get stats(): Predictor<Motion, Stride>["stats"] {
+  get stats(): PredictionStats {
     return this.#predictor.stats;
   }
 }

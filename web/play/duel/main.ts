@@ -42,6 +42,7 @@ let blindUntilMs = 0;
 void play(schema, {
   title: "duel",
   help: "WASD run, Shift walks, Space jumps, the mouse aims and shoots, R loads, E plants and defuses, 1 rifle 2 armour 3 smoke 4 flash, G throws smoke, F a flash",
+  prediction: body.stats,
 
   enteredWorld() {
     body.leftWorld();

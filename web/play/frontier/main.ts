@@ -33,6 +33,7 @@ let told = "";
 void play(schema, {
   title: "frontier",
   help: "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers",
+  prediction: runner.stats,
 
   enteredWorld() {
     runner.leftWorld();

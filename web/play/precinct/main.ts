@@ -29,6 +29,7 @@ let said = "";
 void play(schema, {
   title: "precinct",
   help: "WASD walk, Shift sprints, the mouse aims and shoots, Q takes a medkit, E opens doors",
+  prediction: runner.stats,
 
   enteredWorld() {
     runner.leftWorld();
