@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { wayThrough } from "./duel_way.ts";
-import { Hands, type Known, METRE_PIXELS, type Place, known } from "./person.ts";
+import { Hands, type Known, METRE_PIXELS, type Place, keysTo, known } from "./person.ts";
 
 /** How a game is fought. */
 export interface Fight {
@@ -49,12 +49,6 @@ export const FIGHTS: Record<string, Fight> = {
     way: wayThrough,
   },
 };
-
-/** Keys by which one walks that way. */
-function keysTo([east, north]: readonly [number, number]): string[] {
-  const apart = Math.hypot(east, north);
-  return [...(Math.abs(east) > apart / 3 ? [east > 0 ? "KeyD" : "KeyA"] : []), ...(Math.abs(north) > apart / 3 ? [north > 0 ? "KeyW" : "KeyS"] : [])];
-}
 
 /** Somebody at a page that plays, with mouse and keys. */
 export class Fighter {

@@ -111,9 +111,14 @@ export function start(game: string, bots: number, settings = "", more: readonly 
   return startOf(EXECUTABLE, ["--game", game], bots, settings, more);
 }
 
-/** Starts a game with a command of its own, which stands beside the one that has all games; without bots. */
+/** The command of a game that has its own, beside the one that has all games. */
+export function pathOfOther(game: string): string {
+  return join(dirname(EXECUTABLE), game);
+}
+
+/** Starts a game with a command of its own; without bots. */
 export function startOther(game: string): Promise<LiveServer> {
-  return startOf(join(dirname(EXECUTABLE), game), [], 0, "", []);
+  return startOf(pathOfOther(game), [], 0, "", []);
 }
 
 async function startOf(executable: string, game: string[], bots: number, settings: string, more: readonly string[]): Promise<LiveServer> {

@@ -7,17 +7,29 @@ import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { chromium, type Browser, type Page } from "playwright-core";
 
-/** The built pages: those that are committed, or what `node build.mjs FOLDER` wrote elsewhere. */
-export const BUILT = resolve(process.env["PAGES"] ?? "../toolbox/pages/built");
+/** A folder of pages, as `node build.mjs FOLDER` writes it, to be looked at and played instead of those that are committed and that a
+ * command carries. */
+const PAGES = process.env["PAGES"];
+export const BUILT = resolve(PAGES ?? "../toolbox/pages/built");
 const VIEWER = join(BUILT, "viewer.html");
 export const folder = mkdtempSync(join(tmpdir(), "throng-web-"));
 
-/** `isIdle`: it runs while nobody else on the machine wants to. `args`: more for its command line. */
-export function launch({ isIdle = false, args = [] as readonly string[] } = {}): Promise<Browser> {
+/** `isIdle`: it runs while nobody else on the machine wants to. */
+export function launch({ isIdle = false } = {}): Promise<Browser> {
+  // What a test puts in the place of a page has no address, and may not speak to this host else.
+  const more = PAGES ? ["--disable-features=LocalNetworkAccessChecks"] : [];
   const chosen = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
   const executablePath = isIdle ? file("idle-chromium", new TextEncoder().encode(`#!/bin/sh\nexec chrt -i 0 '${chosen}' "$@"\n`)) : chosen;
   if (isIdle) chmodSync(executablePath, 0o755);
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1", ...args] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1", ...more] });
+}
+
+/** Puts pages as they are now, by their paths, in the place of those that a command carries; only where PAGES says so. */
+export async function showBuilt(page: Page, files: Record<string, string>): Promise<void> {
+  if (!PAGES) return;
+  for (const [path, file] of Object.entries(files)) {
+    await page.route((url) => url.pathname === path, (route) => route.fulfill({ path: resolve(PAGES, file) }));
+  }
 }
 
 export interface Options {

@@ -167,6 +167,12 @@ export function known(page: Page, game: string): Promise<Known> {
   }, game);
 }
 
+/** Keys by which one walks that way. */
+export function keysTo([east, north]: readonly [number, number]): string[] {
+  const apart = Math.hypot(east, north);
+  return [...(Math.abs(east) > apart / 3 ? [east > 0 ? "KeyD" : "KeyA"] : []), ...(Math.abs(north) > apart / 3 ? [north > 0 ? "KeyW" : "KeyS"] : [])];
+}
+
 /** Hands on mouse and keys. What is asked for again is held on. */
 export class Hands {
   readonly #page: Page;

@@ -2,20 +2,16 @@
 // and what the page knows is what the server knows.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import type { PredictionStats } from "../client/index.ts";
 import { GIVES_UP_MS, TEST_GIVES_UP_MS, start, until } from "./live_server.ts";
-import { launch } from "./page.ts";
 import { FIGHTS, Fighter } from "./fight.ts";
+import { launch, showBuilt } from "./page.ts";
 import { Hands, known, watch } from "./person.ts";
 
-/** A folder of pages, as `npm run build` writes it, to be played instead of those that the command carries. */
-const PAGES = process.env["PAGES"];
-
 let browser: Browser;
-before(async () => void (browser = await launch({ args: PAGES ? ["--disable-features=LocalNetworkAccessChecks"] : [] })));
+before(async () => void (browser = await launch()));
 after(() => browser.close());
 
 /** A walk, and what was corrected of it. */
@@ -57,10 +53,7 @@ async function play(game: string): Promise<void> {
   // Whatever a step waits for that is not said by `until`: a picture's frame, an answer of the page.
   page.setDefaultTimeout(GIVES_UP_MS);
   try {
-    if (PAGES) {
-      const body = readFileSync(`${PAGES}/play_${game}.html`, "utf8");
-      await page.route((url) => url.pathname === "/play/", (route) => route.fulfill({ contentType: "text/html", body }));
-    }
+    await showBuilt(page, { "/play/": `play_${game}.html` });
     const errors: string[] = [];
     page.on("pageerror", (error) => errors.push(String(error)));
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
