@@ -104,6 +104,30 @@ mod tests {
         assert_eq!(one.navmesh.area_m2(), other.navmesh.area_m2());
     }
 
+    /// Promise: the page that plays draws the walls that there are; `UPDATE_EXPECT=1 cargo test -p precinct --lib level`
+    /// writes them anew, and `cargo xtask web` the page.
+    #[test]
+    fn the_page_draws_these_walls() {
+        let layout = Layout::city_block();
+        // What a body meets: the ground is below, and roofs are above.
+        let walls = layout.boxes.iter().filter(|solid| solid.max.y > 0.0 && solid.min.y < BODY_HEIGHT_M);
+        let lines = walls.map(|Aabb { min, max }| {
+            format!("  [{:.2}, {:.2}, {:.2}, {:.2}, {:.2}],\n", min.x, min.z, max.x, max.z, max.y)
+        });
+        let text = format!(
+            "// Walls of the city block, made of games/precinct/src/level.rs by `UPDATE_EXPECT=1 cargo test -p precinct --lib level`.\n\n\
+             /** West, south, east and north of each, and how high it is (m). */\n\
+             export const WALLS: readonly (readonly [number, number, number, number, number])[] = [\n{}];\n",
+            lines.collect::<String>()
+        );
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/play/precinct/walls.ts");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path, &text).expect("the file is writable");
+        }
+        let known = std::fs::read_to_string(path).expect("the page's walls");
+        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and `cargo xtask web`");
+    }
+
     #[test]
     fn it_is_one_connected_city_block() {
         let level = Level::load();

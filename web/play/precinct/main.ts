@@ -9,11 +9,14 @@ import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
 import { stepOf } from "./movement.ts";
 import { type Game, type Pose, schema } from "./schema.ts";
+import { WALLS } from "./walls.ts";
 
 const FIRE = 1;
 const SPRINT = 2;
 const HEAL = 4;
 const GRIP = 8;
+/** Over what is lower one sees and shoots: eyes are so high (m). */
+const EYE_M = 1.6;
 const COLORS = { Agents: "#6db3f2", Rioters: "#f2a65a", Cleaners: "#e0607e" } as const;
 
 class PrecinctPage implements GamePage<Game> {
@@ -52,6 +55,7 @@ class PrecinctPage implements GamePage<Game> {
     camera.lookAt(canvas, this.#own.x, this.#own.z);
     canvas.strokeStyle = "#242a33";
     grid(canvas, camera, 8);
+    if (client.world?.name !== "district") drawWalls(frame);
     for (const [id, pose] of this.#places.shown(client, nowMs)) {
       const isOwn = id === client.ownEntity;
       const { x, z, yaw } = isOwn ? this.#own : pose;
@@ -92,6 +96,16 @@ class PrecinctPage implements GamePage<Game> {
         line(on, pose.x, pose.z, pose.x + Math.sin(pose.yaw) * 30, pose.z + Math.cos(pose.yaw) * 30, 0.08);
       });
     }
+  }
+}
+
+/** Those in sight. The block is the same in all worlds but a district. */
+function drawWalls({ canvas, camera }: Frame<Game>): void {
+  const [halfX, halfZ] = camera.halfMetres;
+  for (const [west, south, east, north, height] of WALLS) {
+    if (west > camera.x + halfX || east < camera.x - halfX || south > camera.z + halfZ || north < camera.z - halfZ) continue;
+    canvas.fillStyle = height > EYE_M ? "#39414d" : "#4d4a3a";
+    canvas.fillRect(west, south, east - west, north - south);
   }
 }
 
