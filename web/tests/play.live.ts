@@ -19,19 +19,18 @@ interface Walk extends PredictionStats {
   readonly metres: number;
 }
 
-let walks = 0;
-
 /** Walks in one of four directions, in a match with starts, stops and a jump, and stands until all of it has been told. */
-async function walk(page: Page, hands: Hands, game: string): Promise<Walk> {
-  const key = ["KeyD", "KeyA", "KeyW", "KeyS"][walks++ % 4]!;
-  const from = (await known(page, game)).own;
+async function walk(page: Page, hands: Hands, game: string, number: number): Promise<Walk> {
+  const key = ["KeyD", "KeyA", "KeyW", "KeyS"][number % 4]!;
+  const before = await known(page, game);
   await page.evaluate(() => Object.assign(globalThis.throng.prediction!, { checks: 0, corrections: 0, corrected: 0, correctedMax: 0, drift: [0, 0, 0] }));
   for (const keys of game === "duel" ? [[key], [], [key, "Space"], [], [key], []] : [[key], [key], [key], []]) {
     await hands.hold(keys);
     await new Promise((resolve) => setTimeout(resolve, 400));
   }
-  const [to, stats] = [(await known(page, game)).own, await page.evaluate(() => ({ ...globalThis.throng.prediction! }))];
-  return { ...stats, metres: from && to ? Math.hypot(to.x - from.x, to.z - from.z) : 0 };
+  const [after, stats] = [await known(page, game), await page.evaluate(() => ({ ...globalThis.throng.prediction! }))];
+  const isWhole = before.own && after.own && FIGHTS[game]!.isOn(before) && FIGHTS[game]!.isOn(after);
+  return { ...stats, metres: isWhole ? Math.hypot(after.own.x - before.own.x, after.own.z - before.own.z) : 0 };
 }
 
 /** Whether a walk was predicted. A page that is held up, and whoever dies or meets a wall, is corrected; so one walk is
@@ -42,8 +41,9 @@ function isPredicted(game: string, { metres, checks, corrections, corrected, cor
   console.log(
     `${game}: walked ${metres.toFixed(1)} m; ${corrections} corrections of ${checks}, by ${(mean * 100).toFixed(1)} cm, at most ${(correctedMax * 100).toFixed(1)}; drifted ${(drifted * 100).toFixed(1)} cm`,
   );
-  const isShort = correctedMax < 1 && mean < 0.6;
-  return metres > 2 && checks > 20 && isShort && drifted < 0.07 * metres && (game !== "duel" || corrected < 0.15 * metres);
+  // Whoever rose elsewhere did not walk there.
+  const isWalked = metres > 2 && metres < 9 && checks > 40;
+  return isWalked && correctedMax < 1 && mean < 0.6 && drifted < 0.07 * metres && (game !== "duel" || corrected < 0.15 * metres);
 }
 
 async function play(game: string): Promise<void> {
@@ -65,7 +65,9 @@ async function play(game: string): Promise<void> {
       return now.own !== null && now.state === "connected" && fight.isOn(now);
     }, told);
     await watch(page, game);
-    await until("walked as predicted", async () => isPredicted(game, await walk(page, new Hands(page), game)), told);
+    const hands = new Hands(page);
+    let walks = 0;
+    await until("walked as predicted", async () => isPredicted(game, await walk(page, hands, game, walks++)), told);
     server.measure("begin");
     const fighter = new Fighter(page, game);
     await until("walked, hit somebody, and held 100 values against the server's", async () => {
