@@ -5,7 +5,8 @@
 //! so it is made under another name, and gets its own only where nobody has that. And after a failed fsync the kernel may
 //! hold pages that never reached the disk and calls them clean: whoever reads them back believes in a commit that is gone
 //! after the next power loss. So before a file is opened again after a failure, the kernel is told to forget what it holds
-//! of it, and every page's checksum is held against what then comes from the disk.
+//! of it, and every page's checksum is held against what then comes from the disk. Whoever opens it at a start does not know
+//! how the process before ended, so the kernel forgets then, too.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -56,9 +57,7 @@ impl Disk for FileDisk {
             }
             Err(error) => return Err(error.into()),
         };
-        if after_failure {
-            forget(&file)?;
-        }
+        forget(&file)?;
         Ok(builder.create_with_backend(FileBackend::new(file)?)?)
     }
 

@@ -172,11 +172,12 @@ impl Store for Embedded {
             return Err(StoreError::Down);
         }
         self.in_doubt = None;
-        // Also if it panics.
-        self.is_down = true;
-        let outcomes = self.transact(orders, refused)?;
-        self.is_down = false;
-        Ok(outcomes)
+        let applied = catch_unwind(AssertUnwindSafe(|| self.transact(orders, refused))).unwrap_or_else(|_| {
+            self.open.goes_unwritten.store(true, Ordering::Relaxed);
+            Err(StoreError::Panicked)
+        });
+        self.is_down = applied.is_err();
+        applied
     }
 
     fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {

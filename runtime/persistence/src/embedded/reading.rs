@@ -25,8 +25,8 @@ impl Open {
     /// One moment of the store. Whatever a damaged page does to the code that walks it stays in here.
     fn read<T>(&self, work: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let transaction = database.as_ref().ok_or(StoreError::Down)?.begin_read()?;
-        catch_unwind(AssertUnwindSafe(|| work(&transaction))).unwrap_or_else(|_| {
+        let database = database.as_ref().ok_or(StoreError::Down)?;
+        catch_unwind(AssertUnwindSafe(|| work(&database.begin_read()?))).unwrap_or_else(|_| {
             self.goes_unwritten.store(true, Ordering::Relaxed);
             Err(StoreError::Panicked)
         })

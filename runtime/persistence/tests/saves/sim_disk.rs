@@ -5,7 +5,7 @@
 //! After an fsync that fails the kernel calls its pages clean although some never reached the disk; who reads them back
 //! is deceived until the next power loss.
 //!
-//! It counts every call, and can make one of them fail, or all from one on.
+//! It counts every call, reads too, and can make one of them fail, or all from one on.
 
 use std::{
     fmt, io,
@@ -32,12 +32,16 @@ pub enum Change {
 /// How it fails, and when.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Calls that fail, counted from 0 over writes, lengths and fsyncs.
+    /// Calls that fail, counted from 0 over reads, writes, lengths and fsyncs.
     pub fails: Option<(u64, u64)>,
+    /// Reads neither count nor fail.
+    pub spares_reads: bool,
+    /// No page is kept in memory: whatever the store looks at, it reads.
+    pub is_uncached: bool,
     pub is_full: bool,
     /// Fsyncs are said to be done and are not.
     pub omits_sync: bool,
-    /// What the kernel remembers is believed after a failure.
+    /// What the kernel remembers is believed when the store is opened.
     pub trusts_cache: bool,
 }
 
@@ -103,6 +107,10 @@ impl State {
     /// What the kernel remembers.
     pub fn cached(&self) -> Vec<u8> {
         self.cache.clone()
+    }
+
+    fn reading(&mut self) -> io::Result<()> {
+        if self.plan.spares_reads { Ok(()) } else { self.call() }
     }
 
     fn call(&mut self) -> io::Result<()> {
@@ -190,15 +198,18 @@ pub fn each_moment(start: &[u8], tape: &[Change], mut at: impl FnMut(usize, &[u8
 
 impl Disk for SimDisk {
     fn open(&mut self, builder: &Builder, after_failure: bool) -> Result<Database, StoreError> {
-        self.with(|state| {
-            if after_failure && !state.plan.trusts_cache {
+        let is_uncached = self.with(|state| {
+            if !state.plan.trusts_cache {
                 // What was written and is not certified is still remembered as to be written; the rest is forgotten.
                 state.cache = state.certified.clone();
                 let State { cache, pending, .. } = state;
                 pending.iter().for_each(|change| apply(cache, change, None));
             }
+            state.plan.is_uncached
         });
-        Ok(builder.create_with_backend(self.clone())?)
+        let mut uncached = Builder::new();
+        uncached.set_cache_size(0).set_check_integrity_on_open(after_failure);
+        Ok(if is_uncached { &uncached } else { builder }.create_with_backend(self.clone())?)
     }
 
     fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError> {
@@ -214,11 +225,12 @@ impl fmt::Debug for SimDisk {
 
 impl StorageBackend for SimDisk {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.with(|state| state.cache.len() as u64))
+        self.with(|state| state.reading().map(|()| state.cache.len() as u64))
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.with(|state| {
+            state.reading()?;
             let from = state.cache.get(offset as usize..offset as usize + out.len());
             out.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
             Ok(())
