@@ -87,6 +87,7 @@ impl Run {
                 }
             }
             match self.rng.random_range(0..200) {
+                0 if self.rng.random_bool(0.5) => self.disk.break_after(self.rng.random_range(0..30)),
                 0 => self.disk.fail_after(self.rng.random_range(0..30)),
                 1..=3 => self.disk.heal(),
                 4 if asked.is_none() => {

@@ -4,7 +4,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
 };
 
@@ -15,12 +15,17 @@ use throng_persistence::{
     overlay::Overlay,
 };
 
+/// A disk that is broken.
+const EIO: i32 = 5;
+
 /// Clones are the same disk.
 #[derive(Debug, Clone)]
 pub struct FlakyDisk {
     disk: MemoryDisk,
     /// Writes that it takes yet; then all fail.
     writes_left: Arc<AtomicI64>,
+    /// Then reads fail, too.
+    is_broken: Arc<AtomicBool>,
     pub bytes_read: Arc<AtomicU64>,
 }
 
@@ -29,6 +34,7 @@ impl Default for FlakyDisk {
         FlakyDisk {
             disk: MemoryDisk::default(),
             writes_left: Arc::new(AtomicI64::new(i64::MAX)),
+            is_broken: Arc::default(),
             bytes_read: Arc::default(),
         }
     }
@@ -37,7 +43,14 @@ impl Default for FlakyDisk {
 impl FlakyDisk {
     /// It takes so many writes more, and then none.
     pub fn fail_after(&self, writes: i64) {
+        self.is_broken.store(false, Ordering::Relaxed);
         self.writes_left.store(writes, Ordering::Relaxed);
+    }
+
+    /// And then gives nothing back either.
+    pub fn break_after(&self, writes: i64) {
+        self.fail_after(writes);
+        self.is_broken.store(true, Ordering::Relaxed);
     }
 
     pub fn heal(&self) {
@@ -54,6 +67,11 @@ impl FlakyDisk {
             _ => Ok(()),
         }
     }
+
+    fn read_one(&self) -> io::Result<()> {
+        let fails = self.is_broken.load(Ordering::Relaxed) && self.writes_left.load(Ordering::Relaxed) <= 0;
+        if fails { Err(io::Error::from_raw_os_error(EIO)) } else { Ok(()) }
+    }
 }
 
 impl Disk for FlakyDisk {
@@ -68,10 +86,12 @@ impl Disk for FlakyDisk {
 
 impl StorageBackend for FlakyDisk {
     fn len(&self) -> io::Result<u64> {
+        self.read_one()?;
         self.disk.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read_one()?;
         self.bytes_read.fetch_add(out.len() as u64, Ordering::Relaxed);
         self.disk.read(offset, out)
     }
