@@ -48,15 +48,8 @@ impl FileDisk {
 
 impl Disk for FileDisk {
     fn open(&mut self, builder: &Builder, after_failure: bool) -> Result<Database, StoreError> {
-        let file = match open_file(&self.path) {
-            Ok(file) => file,
-            // After a failure a file that is gone took commits with it: nobody is to begin an empty one unasked.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !after_failure => {
-                create(&self.path)?;
-                open_file(&self.path)?
-            }
-            Err(error) => return Err(error.into()),
-        };
+        // After a failure a file that is gone took commits with it: nobody is to begin an empty one unasked.
+        let file = if after_failure { open_file(&self.path)? } else { open_or_make(&mut FolderOfFiles, &self.path)? };
         forget(&file)?;
         Ok(builder.create_with_backend(FileBackend::new(file)?)?)
     }
@@ -144,17 +137,68 @@ fn open_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// An empty store under another name, which gets its own when it is whole: a file that is half made does not open.
-fn create(path: &Path) -> Result<(), StoreError> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".new");
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
-    Builder::new().create_with_backend(FileBackend::new(file.try_clone()?)?)?.close()?;
-    file.sync_all()?;
-    rename_to_new(Path::new(&unfinished), path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    Ok(())
+/// A folder in which stores are made, so that tests can hand in one that loses its power.
+pub trait Folder {
+    /// A file that is being made.
+    type Made: StorageBackend;
+    /// One that is there.
+    type Opened;
+
+    /// An empty file. One that is there is emptied.
+    fn make(&mut self, path: &Path) -> Result<Self::Made, StoreError>;
+
+    fn open(&mut self, path: &Path) -> io::Result<Self::Opened>;
+
+    /// Gives a file a name that nobody has; where somebody has it, that is an error.
+    fn rename_to_new(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// When it returns, the names of the folder that this file is in outlast a loss of power.
+    fn sync(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// Opens a store's file. Where there is none, an empty store is made under another name, which gets its own when it is whole
+/// and synced, as redb leaves what it closes: a file that is half made does not open.
+///
+/// The name is synced also where the file was there: a process before may have ended between giving it and that.
+pub fn open_or_make<F: Folder>(folder: &mut F, path: &Path) -> Result<F::Opened, StoreError> {
+    let file = match folder.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut unfinished = path.as_os_str().to_owned();
+            unfinished.push(".new");
+            let unfinished = Path::new(&unfinished);
+            Builder::new().create_with_backend(folder.make(unfinished)?)?.close()?;
+            folder.rename_to_new(unfinished, path)?;
+            folder.open(path)?
+        }
+        opened => opened?,
+    };
+    folder.sync(path)?;
+    Ok(file)
+}
+
+struct FolderOfFiles;
+
+impl Folder for FolderOfFiles {
+    type Made = FileBackend;
+    type Opened = File;
+
+    fn make(&mut self, path: &Path) -> Result<FileBackend, StoreError> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        Ok(FileBackend::new(file)?)
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<File> {
+        open_file(path)
+    }
+
+    fn rename_to_new(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        rename_to_new(from, to)
+    }
+
+    fn sync(&mut self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
 }
 
 /// Gives a file a name that nobody has. A store that came there meanwhile, by another process or by hand, is not replaced:

@@ -5,12 +5,17 @@
 //! out of what was certified by then and any part of the rest, opened, and compared with what players, cells and leases were
 //! after the batch that it says it is at: to the byte, and at least as new as what was acknowledged at that moment. While it
 //! is opened and written to, that disk is recorded too, and loses power again.
+//!
+//! The file itself is made in a folder that loses power as well.
+
+use std::{io, path::Path};
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_persistence::{
-    Embedded, Outcome, Store, Ticket,
+    Embedded, Outcome, Store, StoreError, Ticket,
     commit::{Order, Request},
+    disk::{Folder, open_or_make},
     refused_keys::RefusedKeys,
 };
 
@@ -237,4 +242,80 @@ fn r31_a_store_that_forgot_a_lease_or_kept_what_was_deleted_is_found_out() {
     assert!(deleted.as_ref().is_some_and(|error| error.contains("is at")), "a player was deleted: {deleted:?}");
     let mapped = found_out(&|then| _ = then.cells.pop_first());
     assert!(mapped.as_ref().is_some_and(|error| error.contains("is at")), "a cell was as new: {mapped:?}");
+}
+
+/// A folder with one file. What is under its name after a power loss is what was certified when it got that, and any part of
+/// the rest; and whether it has the name at all is certain only when the folder was synced.
+struct SimFolder {
+    file: SimDisk,
+    is_named: bool,
+    is_name_certain: bool,
+    /// What may be under the name.
+    images: Vec<Vec<u8>>,
+    /// The process ends before the folder is synced.
+    ends: bool,
+}
+
+impl SimFolder {
+    fn new(omits_sync: bool) -> SimFolder {
+        let file = SimDisk::new(Vec::new(), 0);
+        file.with(|state| state.plan.omits_sync = omits_sync);
+        SimFolder { file, is_named: false, is_name_certain: false, images: Vec::new(), ends: false }
+    }
+}
+
+impl Folder for SimFolder {
+    type Made = SimDisk;
+    type Opened = SimDisk;
+
+    fn make(&mut self, _: &Path) -> Result<SimDisk, StoreError> {
+        Ok(self.file.clone())
+    }
+
+    fn open(&mut self, _: &Path) -> io::Result<SimDisk> {
+        if self.is_named { Ok(self.file.clone()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn rename_to_new(&mut self, _: &Path, _: &Path) -> io::Result<()> {
+        self.images = (0..40).map(|_| self.file.power_loss()).collect();
+        self.is_named = true;
+        Ok(())
+    }
+
+    fn sync(&mut self, _: &Path) -> io::Result<()> {
+        if self.ends {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.is_name_certain = self.is_named;
+        Ok(())
+    }
+}
+
+/// Makes a store; what is wrong with what a power loss leaves of it.
+fn make(omits_sync: bool, ends_before: bool) -> Result<(), String> {
+    let (mut folder, path) = (SimFolder::new(omits_sync), Path::new("saves.redb"));
+    if ends_before {
+        folder.ends = true;
+        assert!(open_or_make(&mut folder, path).is_err());
+        assert!(folder.is_named && !folder.is_name_certain);
+        folder.ends = false;
+    }
+    open_or_make(&mut folder, path).map_err(|error| error.to_string())?;
+    for image in folder.images {
+        let store = Embedded::on(Box::new(SimDisk::new(image, 0)));
+        store.map_err(|error| format!("what has the name does not open: {error}"))?;
+    }
+    if folder.is_name_certain { Ok(()) } else { Err("it may have no name, and is saved to".into()) }
+}
+
+#[test]
+fn r31_a_new_store_has_its_name_when_it_is_whole_and_keeps_it_before_it_is_saved_to() {
+    assert_eq!(make(false, false), Ok(()));
+    assert_eq!(make(false, true), Ok(()), "the process that made it ended before it was certain");
+}
+
+/// The control: a new file whose fsyncs are left out.
+#[test]
+fn r31_a_new_store_that_is_named_before_it_is_synced_is_found_out() {
+    assert!(make(true, false).is_err_and(|error| error.contains("does not open")));
 }
