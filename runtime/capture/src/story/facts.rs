@@ -27,6 +27,7 @@ pub struct Story {
     /// What the server used, by its own word and by others'.
     pub accounts: Vec<AccountFacts>,
     pub allocators: Vec<AllocatorFacts>,
+    pub droppers: Vec<DropperFacts>,
     pub thread_allocations: Vec<ThreadAllocationFacts>,
     pub large_allocations: Vec<LargeAllocationFacts>,
     pub page_faults: Vec<PageFaultFacts>,
@@ -274,6 +275,14 @@ pub struct AccountFacts {
 pub struct AllocatorFacts {
     pub scope: String,
     pub bytes: u64,
+    pub allocations: u64,
+    pub frees: u64,
+}
+
+/// In the frame.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct DropperFacts {
+    pub scope: String,
     pub allocations: u64,
     pub frees: u64,
 }

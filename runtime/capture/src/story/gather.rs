@@ -34,6 +34,7 @@ pub fn gather(context: &Context) -> Story {
         host_stalls: stalls::facts(context, ROWS_MAX),
         accounts: accounts::facts(context, ACCOUNTS_MAX),
         allocators: memory::frame_allocators(context),
+        droppers: memory::frame_droppers(context),
         thread_allocations: memory::thread_allocators(context),
         large_allocations: memory::large_allocations(context),
         page_faults: frame::page_faults(context),
@@ -43,6 +44,7 @@ pub fn gather(context: &Context) -> Story {
     };
     (story.logs, story.logs_count) = logs(context);
     story.allocators.truncate(ROWS_MAX);
+    story.droppers.truncate(ROWS_MAX);
     story.thread_allocations.truncate(ROWS_MAX);
     story.large_allocations.truncate(ROWS_MAX);
     story.page_faults.truncate(ROWS_MAX);

@@ -1,16 +1,20 @@
-//! Who allocates, in the frame and over the whole capture, and what never comes back.
+//! Who allocates and who drops, in the frame and over the whole capture, and what never comes back.
 
 use std::collections::HashMap;
 
 use super::{
     context::Context,
-    facts::{AllocatorFacts, LargeAllocationFacts, LeakFacts, ThreadAllocationFacts},
+    facts::{AllocatorFacts, DropperFacts, LargeAllocationFacts, LeakFacts, ThreadAllocationFacts},
     words,
 };
 use crate::model::Event;
 
 /// Stands where a scope's name would, for memory that was allocated outside of every scope.
 pub const OUTSIDE: &str = "(outside of scopes)";
+
+/// Blocks that a scope gives back in a frame beyond those that it allocates, from which on it is named: at some 50 ns each a
+/// tenth of a millisecond. Too low: systems that empty their lists each tick. Too high: drops that a tick waits for.
+const DROPPED_BLOCKS_MANY: u64 = 2_000;
 
 /// What a thread allocated in a scope over the whole capture.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +63,24 @@ pub fn frame_allocators(context: &Context) -> Vec<AllocatorFacts> {
         })
         .collect();
     facts.sort_by_key(|it| std::cmp::Reverse(it.bytes));
+    facts
+}
+
+/// Scopes that gave back many more blocks in the frame than they allocated: they dropped something large that was made
+/// elsewhere, and that a tick hands over.
+pub fn frame_droppers(context: &Context) -> Vec<DropperFacts> {
+    let Some(frame) = context.frame() else { return Vec::new() };
+    let mut facts: Vec<_> = frame
+        .sites
+        .iter()
+        .filter(|(_, cost)| cost.frees.saturating_sub(cost.allocations) >= DROPPED_BLOCKS_MANY)
+        .map(|&(site, cost)| DropperFacts {
+            scope: context.site(site),
+            allocations: cost.allocations,
+            frees: cost.frees,
+        })
+        .collect();
+    facts.sort_by_key(|it| std::cmp::Reverse(it.frees));
     facts
 }
 

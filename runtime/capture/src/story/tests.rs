@@ -548,6 +548,28 @@ fn a_thread_that_allocates_too_fast_is_named_with_its_dearest_scope() {
     );
 }
 
+/// A value of many blocks that a tick drops by itself is named; lists that a tick fills and empties are not.
+#[test]
+fn a_large_drop_that_was_not_handed_over_is_named_with_its_scope() {
+    let events = |frees| {
+        vec![
+            scope(CACHE, at(1.0), at(4.0)),
+            Event::Allocations { count: 3, frees, bytes: 96 },
+            scope(CHAT, at(4.0), at(9.0)),
+            Event::Allocations { count: 2_500, frees: 2_500, bytes: 2_550_000 },
+        ]
+    };
+    let story = |frees| {
+        let capture = faulty(TriggerKind::MemoryRate, "chatter", 10_200_000, 1_000_000, vec![(CHATTER, events(frees))]);
+        story_of(&capture)
+    };
+    let dropped = story(40_000);
+    assert!(dropped.contains("large drops in the frame that were not handed over, by scope"), "{dropped}");
+    assert!(dropped.contains("40000 frees, 3 allocations"), "{dropped}");
+    assert_eq!(dropped.matches("frees, ").count(), 1, "only that one: {dropped}");
+    assert!(!story(1_900).contains("large drops"), "what a system gives back each tick");
+}
+
 #[test]
 fn a_subsystem_over_its_budget_is_named_with_its_dearest_worlds() {
     let tick = |id, ms: f64, begin: f64| {

@@ -338,6 +338,12 @@ fn memory(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
             it.frees
         ))?;
     }
+    if !story.droppers.is_empty() {
+        page.section("large drops in the frame that were not handed over, by scope")?;
+    }
+    for it in &story.droppers {
+        page.row(&format!("{:<31} {} frees, {} allocations", cut(&it.scope, 31), it.frees, it.allocations))?;
+    }
     if !story.thread_allocations.is_empty() {
         page.section("allocations in the whole capture, by thread")?;
     }
