@@ -22,8 +22,8 @@
 //! | `world_leases.rs` | the same for worlds, where several processes share the store |
 //! | `held_lease.rs` | a lease, prolonged as long as it is wanted |
 //! | `record.rs` | the bytes |
-//! | `world_reader.rs` | worlds' records, read beside the frames and within a time |
-//! | `loading.rs` | a world's record, when it is made |
+//! | `reader.rs` | records, read beside the frames and within a time |
+//! | `loading.rs` | what is read of a player, and a world's record when it is made |
 //! | `load_journal.rs` | which of them ended a server when it was loaded |
 //! | `placing.rs` | the log-in's way to the directory |
 //! | `of_server.rs` | what the frame does |
@@ -55,7 +55,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod world_leases;
-mod world_reader;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -63,7 +62,7 @@ use std::{
 };
 
 use throng_net::protocol::ClientId;
-use throng_persistence::{Commit, Key, Kind, Refusal, Store, Writer, WriterSettings, writer::Full};
+use throng_persistence::{Commit, Key, Kind, Reads, Refusal, Store, Writer, WriterSettings, writer::Full};
 use throng_platform::{clock::Clock, time::Nanos};
 use throng_profiler::{log_error, log_info, log_warn};
 use throng_world::{
@@ -76,10 +75,10 @@ pub(crate) use counts::SaveCounts;
 pub(crate) use load_journal::LoadJournal;
 pub(crate) use loading::{Load, Record};
 pub(crate) use placing::{Placing, WithSaves};
+pub(crate) use reader::{Asked, WorldReader};
 pub use status::{SavedNow, SavesStatus, WORLDS_MISSING_MAX};
 pub use store::StoreOpenError;
 pub(crate) use store::{StoreToOpen, open_as_set};
-pub(crate) use world_reader::{Asked, WorldReader};
 
 use crate::{
     lifecycle::{Answer, NewWorld},
@@ -88,7 +87,7 @@ use crate::{
 use commits::{Answered, Answers, Commits, Parcel, Told};
 use held_lease::LeaseTerms;
 use players::Players;
-use reader::Reader;
+use reader::{PlayerReader, Reader};
 pub(crate) use world_leases::Claim;
 use world_leases::WorldLeases;
 
@@ -169,7 +168,8 @@ pub(crate) struct Saves {
     /// `None`: nobody else writes in this store.
     world_leases: Option<WorldLeases>,
     terms: LeaseTerms,
-    reader: Reader,
+    reads: Arc<dyn Reads>,
+    player_reader: PlayerReader,
     world_reader: WorldReader,
     clock: Arc<dyn Clock>,
     period: Nanos,
@@ -224,17 +224,21 @@ impl Saves {
             Writer::start(store, writer_settings)?
         };
         let reads = writer.reads();
-        let reader = if is_inline { Reader::inline(reads) } else { Reader::with_thread(reads)? };
         let within = Nanos::from_secs(settings.load_within_s.into());
-        let world_reader = if is_inline { WorldReader::inline(within) } else { WorldReader::with_threads(within)? };
+        let (player_reader, world_reader) = if is_inline {
+            (Reader::inline(within), Reader::inline(within))
+        } else {
+            (Reader::with_threads(within)?, Reader::with_threads(within)?)
+        };
         let terms =
             LeaseTerms { owner: u64::from(settings.process), length: Nanos::from_secs(settings.lease_s.into()) };
         Ok(Saves {
             commits: Commits::new(writer),
-            players: Players::new(terms),
+            players: Players::new(terms, reads.clone()),
             world_leases: is_shared.then(|| WorldLeases::new(terms)),
             terms,
-            reader,
+            reads,
+            player_reader,
             world_reader,
             clock,
             period: Nanos::from_secs(settings.period_s.into()),
@@ -344,6 +348,7 @@ impl Saves {
         }
         if stood_still > FRAME_MAX {
             self.commits.stood_still(stood_still);
+            self.players.stood_still(stood_still);
         }
         while let Some(answer) = self.commits.take_answer() {
             match answer {
@@ -370,8 +375,8 @@ impl Saves {
                     let is_stale = matches!(outcome, Err(Refusal::Stale { .. })) && !is_release;
                     match key.kind {
                         Kind::Player => {
-                            let Self { players, commits, reader, .. } = self;
-                            players.take_answer(key.id as u64, is_release, outcome, now, commits, reader);
+                            let Self { players, commits, player_reader, .. } = self;
+                            players.take_answer(key.id as u64, is_release, outcome, now, commits, player_reader);
                         }
                         Kind::World | Kind::Cell => {
                             if let Some(leases) = &mut self.world_leases {
@@ -386,8 +391,8 @@ impl Saves {
             }
         }
         let unix_ms = self.clock.unix_seconds() * 1_000;
-        let Self { players, world_leases, commits, reader, worlds, being_made, .. } = self;
-        players.step(now, unix_ms, commits, reader);
+        let Self { players, world_leases, commits, player_reader, worlds, being_made, .. } = self;
+        players.step(now, unix_ms, commits, player_reader);
         if let Some(leases) = world_leases {
             let is_used = |id: &u64| worlds.contains_key(id) || being_made.contains(id);
             leases.step(now, unix_ms, commits, is_used);
@@ -482,6 +487,7 @@ impl Saves {
         let cpu_us = of_writer.thread_cpu.saturating_sub(self.cpu_before).as_micros();
         self.cpu_before += Nanos::from_micros(cpu_us);
         counts.thread_cpu_us += cpu_us;
+        counts.players_not_read += std::mem::take(&mut self.players.not_read);
         counts.records_unreadable += std::mem::take(&mut self.players.records_unreadable);
         counts.leases_held += std::mem::take(&mut self.players.leases_held);
         counts.leases_lost += std::mem::take(&mut self.players.leases_lost);

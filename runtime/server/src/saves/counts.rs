@@ -59,6 +59,9 @@ counters! {
         Sum players_loaded: "saves.players_loaded", "players",
             "Players who came in with what was saved of them.",
             "Follows log-ins of players who were here before.";
+        Sum players_not_read: "saves.players_not_read", "log-ins",
+            "Log-ins that were refused, since what is saved of the player was not read within `load_within_s`.",
+            "The store hangs, or is too slow: the log names each. They may log in again.";
         Sum worlds_loaded: "saves.worlds_loaded", "worlds",
             "Worlds that were made with what was saved of them.",
             "Follows the worlds that are made again.";

@@ -18,7 +18,7 @@
 //! that loses power was not ended by a world. What a start counts is on the disk before the first load. Deaths in ticks are told
 //! by their reports (`runtime/crash/src/culprits.rs`).
 //!
-//! The file is written by who may wait for the disk: the thread that reads records of worlds ([`super::world_reader`]), or the one of a
+//! The file is written by who may wait for the disk: the thread that reads records of worlds ([`super::reader`]), or the one of a
 //! server that has not begun. That a load is over, and that one is forgiven, is known at once, by whichever thread; the file says so
 //! when it is written next. Cost: two small files written and renamed for a load, some 50 µs.
 

@@ -1,6 +1,6 @@
-//! Loading: a world that is made with what was saved of it.
+//! Loading: a world that is made with what was saved of it, and what is read of a player.
 //!
-//! Its record is read first, where the disk may be waited for: by the thread for that ([`super::world_reader`]), or that of a server
+//! A world's record is read first, where the disk may be waited for: by the thread for that ([`super::reader`]), or that of a server
 //! that has not begun. Whoever makes the world has it take up what was read. What of it is not on disk yet is handed along. No record
 //! is a world that begins; one that cannot be read is an error, and stays as it is: a world made over it would take its place with the
 //! next save. A store that cannot be read now is asked again later, as long as it takes. One whose load is the end of the process is
@@ -11,13 +11,14 @@ use std::{
     sync::Arc,
 };
 
-use throng_persistence::{Key, Reads, StoreError};
+use throng_persistence::{Key, Reads, Saved, StoreError};
 use throng_profiler::{log_info, log_warn};
 use throng_world::GameWorld;
 
 use super::{
     counts::SAVES,
     load_journal::{LoadJournal, Running},
+    reader::ToRead,
     record,
 };
 use crate::lifecycle::WorldError;
@@ -41,9 +42,39 @@ pub(crate) struct Record {
     _running: Option<Running>,
 }
 
-impl Load {
-    /// Notes that the world is being loaded, and reads its record. Waits for the disk.
-    pub fn read(self) -> Record {
+/// The record under a key. Waits for the disk; a panic of the store's is an error of this read alone.
+pub(crate) fn get(reads: &dyn Reads, key: Key) -> Result<Option<Saved>, StoreError> {
+    catch_unwind(AssertUnwindSafe(|| reads.get(key))).unwrap_or(Err(StoreError::Panicked))
+}
+
+/// What a player is loaded from.
+pub(crate) struct PlayerLoad {
+    pub player: u64,
+    pub reads: Arc<dyn Reads>,
+}
+
+/// What is saved of a player, as it was read.
+pub(crate) struct PlayerRecord {
+    pub player: u64,
+    pub found: Result<Option<Saved>, StoreError>,
+}
+
+impl ToRead for PlayerLoad {
+    type Found = PlayerRecord;
+    const THREAD: &'static str = "player-reader";
+
+    fn read(self) -> PlayerRecord {
+        let PlayerLoad { player, reads } = self;
+        PlayerRecord { player, found: get(&*reads, Key::player(player)) }
+    }
+}
+
+impl ToRead for Load {
+    type Found = Record;
+    const THREAD: &'static str = "world-reader";
+
+    /// Notes that the world is being loaded, and reads its record.
+    fn read(self) -> Record {
         let running = self.journal.as_ref().map(|journal| journal.begin(self.id));
         let found = match &self.newest {
             Some(bytes) => Ok(Some(bytes.clone())),
@@ -51,10 +82,11 @@ impl Load {
         };
         Record { id: self.id, found, _running: running }
     }
+}
 
+impl Load {
     fn read_from_store(&self) -> Result<Option<Arc<Vec<u8>>>, StoreError> {
-        let get = || self.reads.get(Key::world(self.id));
-        let saved = catch_unwind(AssertUnwindSafe(get)).unwrap_or(Err(StoreError::Panicked))?;
+        let saved = get(&*self.reads, Key::world(self.id))?;
         if saved.as_ref().is_some_and(|saved| saved.is_previous) {
             log_warn!(SAVES, save = self.id, "the record of a world is damaged, and the one before it is loaded");
         }

@@ -115,7 +115,7 @@ impl Server {
     /// ([`WorldState::take_cells`](throng_world::saving::WorldState::take_cells)). It waits for the disk, so it is for their
     /// long tasks. `None`: nothing is saved, or the store is not open yet ([`Self::open_saves`]).
     pub fn saved(&self) -> Option<Arc<dyn Reads>> {
-        self.saves.as_ref().map(|saves| saves.reader.reads())
+        self.saves.as_ref().map(|saves| saves.reads.clone())
     }
 
     /// Breaks saving, to show that it does not go unseen.
@@ -149,7 +149,7 @@ impl Server {
         Some(Load {
             id,
             newest: saves.commits.newest(Key::world(id)).flatten(),
-            reads: saves.reader.reads(),
+            reads: saves.reads.clone(),
             journal: saves.loads.clone(),
         })
     }

@@ -14,12 +14,17 @@
 //! A lease that somebody else has taken is lost: the player is sent away, and nothing of them is saved, nor of what they gave
 //! to others since their last save ([`Commits::undo`]).
 //!
+//! A read that does not come, or panics, costs its own player's log-in alone.
+//!
 //! Frame thread. Cost: for who comes or goes; a look at everybody once a second.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use throng_net::protocol::ClientId;
-use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome, Refusal};
+use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome, Reads, Refusal, StoreError};
 use throng_platform::time::Nanos;
 use throng_profiler::{log_error, log_info, log_warn};
 use throng_world::{ids::WorldId, transfer::Transfer};
@@ -28,7 +33,8 @@ use super::{
     commits::Commits,
     counts::SAVES,
     held_lease::{Answer, Doubted, HeldLease, LeaseTerms},
-    reader::{Read, Reader},
+    loading::{PlayerLoad, PlayerRecord},
+    reader::{Asked, PlayerReader},
     record,
 };
 
@@ -38,6 +44,11 @@ const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(10);
 const HELD_AGAIN_AFTER: Nanos = Nanos::from_secs(1);
 /// So often everybody is looked at.
 const LOOK_EVERY: Nanos = Nanos::from_secs(1);
+
+/// To whom nothing was read in time.
+const NOT_READ: &str = "what is saved of them could not be read in time";
+/// To whom what is saved is not to be read.
+const UNREADABLE: &str = "what is saved of them cannot be read";
 
 /// What is saved of one who logs in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +94,12 @@ struct Player {
     is_known_to_game: bool,
 }
 
+/// A read of a player.
+struct UnderWay {
+    asked: Asked,
+    since: Nanos,
+}
+
 /// What is to become of a log-in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LogIn {
@@ -95,6 +112,9 @@ pub(crate) enum LogIn {
 pub(crate) struct Players {
     players: BTreeMap<u64, Player>,
     terms: LeaseTerms,
+    reads: Arc<dyn Reads>,
+    /// The newest read of each player, until it has ended.
+    under_way: BTreeMap<u64, UnderWay>,
     look_at: Nanos,
     /// Somebody wants a lease, or has one to give up.
     is_restless: bool,
@@ -103,23 +123,25 @@ pub(crate) struct Players {
     doubted: Doubted,
     /// Whose lease somebody else has now, to be sent away.
     lost: Vec<ClientId>,
-    pub records_fallen_back: u64,
+    pub not_read: u64,
     pub records_unreadable: u64,
     pub leases_held: u64,
     pub leases_lost: u64,
 }
 
 impl Players {
-    pub fn new(terms: LeaseTerms) -> Players {
+    pub fn new(terms: LeaseTerms, reads: Arc<dyn Reads>) -> Players {
         Players {
             players: BTreeMap::new(),
             terms,
+            reads,
+            under_way: BTreeMap::new(),
             look_at: Nanos::ZERO,
             is_restless: false,
             is_read_failing: false,
             doubted: Doubted::default(),
             lost: Vec::new(),
-            records_fallen_back: 0,
+            not_read: 0,
             records_unreadable: 0,
             leases_held: 0,
             leases_lost: 0,
@@ -308,7 +330,7 @@ impl Players {
         outcome: Outcome,
         now: Nanos,
         commits: &mut Commits,
-        reader: &mut Reader,
+        reader: &mut PlayerReader,
     ) {
         let Some(player) = self.players.get_mut(&id) else { return };
         self.is_restless = true;
@@ -322,7 +344,7 @@ impl Players {
         match outcome {
             Ok(Done::Leased(_)) => {
                 if matches!(player.stage, Stage::Leasing) {
-                    self.read(id, commits, reader);
+                    self.read(id, now, commits, reader);
                 }
             }
             Ok(_) if is_release => {
@@ -361,13 +383,15 @@ impl Players {
     }
 
     /// Asks for leases, and gives them up.
-    pub fn step(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits, reader: &mut Reader) {
-        while let Some(done) = reader.take() {
-            self.take_read(done, now);
+    pub fn step(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits, reader: &mut PlayerReader) {
+        reader.step(now);
+        while let Some((number, record)) = reader.take() {
+            self.take_read(number, record, now);
         }
         if now >= self.look_at {
             self.look_at = now + LOOK_EVERY;
             self.look_at_everybody(now, unix_ms, commits);
+            self.give_up_reads(now, reader);
         }
         if !std::mem::take(&mut self.is_restless) {
             return;
@@ -395,7 +419,7 @@ impl Players {
                 _ => {}
             }
         }
-        to_read.into_iter().for_each(|id| self.read(id, commits, reader));
+        to_read.into_iter().for_each(|id| self.read(id, now, commits, reader));
         let is_restless = |player: &Player| matches!(player.stage, Stage::Wants { .. } | Stage::Left);
         self.is_restless = self.players.values().any(is_restless);
         // Those who have nothing to give up.
@@ -418,35 +442,66 @@ impl Players {
         }
     }
 
-    /// Loads what is newest of a player.
-    fn read(&mut self, id: u64, commits: &Commits, reader: &mut Reader) {
-        let Some(player) = self.players.get_mut(&id) else { return };
-        match commits.newest(Key::player(id)) {
-            Some(Some(bytes)) => player.stage = Self::stage_of(id, &bytes, &mut self.records_unreadable),
-            Some(None) => player.stage = Stage::Loaded(Loaded::default()),
-            None => {
-                player.stage = match reader.ask(id) {
-                    Some(read) => Stage::Reading { read },
-                    None => Stage::Failed("the thread that reads saves has died"),
-                }
+    /// Gives up what is not read in time: that player is refused, and others are read.
+    fn give_up_reads(&mut self, now: Nanos, reader: &mut PlayerReader) {
+        self.under_way.retain(|_, read| !read.asked.is_over());
+        for (id, UnderWay { asked, since }) in &self.under_way {
+            if now.saturating_sub(*since) < reader.within() {
+                continue;
+            }
+            let waits = |player: &&mut Player| matches!(player.stage, Stage::Reading { read } if read == asked.number);
+            if let Some(player) = self.players.get_mut(id).filter(waits)
+                && reader.give_up(asked)
+            {
+                player.stage = refuse_unread(*id, &mut self.not_read);
             }
         }
     }
 
-    fn take_read(&mut self, Read { player: id, number, found }: Read, now: Nanos) {
+    /// This process did not run for so long: in that time nobody could have been read.
+    pub fn stood_still(&mut self, length: Nanos) {
+        self.under_way.values_mut().for_each(|read| read.since += length);
+    }
+
+    /// Loads what is newest of a player.
+    fn read(&mut self, id: u64, now: Nanos, commits: &Commits, reader: &mut PlayerReader) {
+        let Some(player) = self.players.get_mut(&id) else { return };
+        if let Some(newest) = commits.newest(Key::player(id)) {
+            player.stage = stage_of(id, newest.as_ref().map(|bytes| &bytes[..]), &mut self.records_unreadable);
+            return;
+        }
+        if let Some(UnderWay { asked, since }) = self.under_way.get(&id) {
+            reader.give_up(asked);
+            if asked.is_under_way() {
+                // Each read that hangs keeps a thread: there is one for a player, however often they log in.
+                player.stage = match now.saturating_sub(*since) < reader.within() {
+                    true => Stage::Wants { from: now + HELD_AGAIN_AFTER },
+                    false => refuse_unread(id, &mut self.not_read),
+                };
+                return;
+            }
+        }
+        let asked = reader.ask(PlayerLoad { player: id, reads: self.reads.clone() });
+        player.stage = Stage::Reading { read: asked.number };
+        self.under_way.insert(id, UnderWay { asked, since: now });
+    }
+
+    fn take_read(&mut self, number: u64, record: PlayerRecord, now: Nanos) {
+        let PlayerRecord { player: id, found } = record;
         let is_waited_for = |player: &&mut Player| matches!(player.stage, Stage::Reading { read } if read == number);
         let Some(player) = self.players.get_mut(&id).filter(is_waited_for) else { return };
         self.is_read_failing &= found.is_err();
         player.stage = match found {
-            Ok(None) => Stage::Loaded(Loaded::default()),
-            Ok(Some(saved)) => {
-                if saved.is_previous {
-                    self.records_fallen_back += 1;
+            Ok(saved) => {
+                if saved.as_ref().is_some_and(|saved| saved.is_previous) {
                     log_warn!(SAVES, client = id, "the record of a player is damaged, and the one before it is loaded");
                 }
-                Self::stage_of(id, &saved.value, &mut self.records_unreadable)
+                stage_of(id, saved.as_ref().map(|saved| &saved.value[..]), &mut self.records_unreadable)
             }
-            Err(error) if !error.is_final() => {
+            Err(error) if error.is_final() || matches!(error, StoreError::Panicked) => {
+                refuse_unreadable(id, &error, &mut self.records_unreadable)
+            }
+            Err(error) => {
                 // Once for a store that is away, and not for each who waits for it.
                 if !std::mem::replace(&mut self.is_read_failing, true) {
                     log_warn!(SAVES, client = id, %error, "what is saved of a player cannot be read now; who logs in waits");
@@ -454,23 +509,7 @@ impl Players {
                 self.is_restless = true;
                 Stage::Wants { from: now + HELD_AGAIN_AFTER }
             }
-            Err(error) => {
-                self.records_unreadable += 1;
-                log_error!(SAVES, client = id, %error, "the record of a player cannot be read; it is left as it is, and they are not let in");
-                Stage::Failed("what is saved of them cannot be read")
-            }
         };
-    }
-
-    fn stage_of(id: u64, bytes: &[u8], unreadable: &mut u64) -> Stage {
-        match record::read_player(bytes) {
-            Ok((world, has)) => Stage::Loaded(Loaded { world, has: Some(has) }),
-            Err(error) => {
-                *unreadable += 1;
-                log_error!(SAVES, client = id, %error, "the record of a player cannot be read; it is left as it is, and they are not let in");
-                Stage::Failed("what is saved of them cannot be read")
-            }
-        }
     }
 
     /// Nobody is let in any more.
@@ -494,4 +533,29 @@ impl Players {
     pub fn leases_count(&self) -> usize {
         self.players.values().filter(|player| player.lease.get().is_some()).count()
     }
+}
+
+/// What becomes of one of whom this is saved.
+fn stage_of(id: u64, saved: Option<&[u8]>, unreadable: &mut u64) -> Stage {
+    let Some(saved) = saved else { return Stage::Loaded(Loaded::default()) };
+    match record::read_player(saved) {
+        Ok((world, has)) => Stage::Loaded(Loaded { world, has: Some(has) }),
+        Err(error) => refuse_unreadable(id, &error, unreadable),
+    }
+}
+
+fn refuse_unreadable(id: u64, error: &dyn std::fmt::Display, unreadable: &mut u64) -> Stage {
+    *unreadable += 1;
+    log_error!(SAVES, client = id, %error, "the record of a player cannot be read; it is left as it is, and they are not let in");
+    Stage::Failed(UNREADABLE)
+}
+
+fn refuse_unread(id: u64, not_read: &mut u64) -> Stage {
+    *not_read += 1;
+    log_error!(
+        SAVES,
+        client = id,
+        "what is saved of a player was not read within `load_within_s`: they are not let in for now"
+    );
+    Stage::Failed(NOT_READ)
 }

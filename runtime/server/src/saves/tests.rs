@@ -46,7 +46,7 @@ use super::{
     commits::{Answered, Commits, Parcel, Undone},
     held_lease::LeaseTerms,
     players::{LogIn, Players},
-    reader::Reader,
+    reader::{PlayerReader, Reader},
     record,
 };
 use crate::{
@@ -218,14 +218,18 @@ struct Purse {
 /// The players of a process, number 1, on the scene's store.
 struct Process {
     players: Players,
-    reader: Reader,
+    reader: PlayerReader,
     now: Nanos,
 }
 
 impl Process {
     fn new(scene: &Scene) -> Process {
-        let players = Players::new(LeaseTerms { owner: 1, length: Nanos::from_secs(1) });
-        Process { players, reader: Reader::inline(scene.reads.clone()), now: Nanos::from_secs(1) }
+        Process::reading(scene.reads.clone())
+    }
+
+    fn reading(reads: Arc<dyn Reads>) -> Process {
+        let players = Players::new(LeaseTerms { owner: 1, length: Nanos::from_secs(1) }, reads);
+        Process { players, reader: Reader::inline(Nanos::from_secs(1)), now: Nanos::from_secs(1) }
     }
 
     /// Logs her in, and says what was loaded of her.
@@ -354,8 +358,7 @@ impl Reads for DeafReads {
 fn who_logs_in_waits_for_a_store_that_cannot_be_read_now() {
     let mut scene = Scene::new();
     let is_deaf = Arc::new(AtomicBool::new(true));
-    let mut process = Process::new(&scene);
-    process.reader = Reader::inline(Arc::new(DeafReads { reads: scene.reads.clone(), is_deaf: is_deaf.clone() }));
+    let mut process = Process::reading(Arc::new(DeafReads { reads: scene.reads.clone(), is_deaf: is_deaf.clone() }));
     let Process { players, reader, now } = &mut process;
     assert_eq!(players.log_in(ADA, *now), LogIn::Wait);
     players.step(*now, 0, &mut scene.commits, reader);
@@ -493,14 +496,14 @@ impl Gate {
     }
 }
 
-/// A store that does not answer who reads this world.
+/// A store that does not answer who reads this record.
 struct Hangs {
     store: Embedded,
-    world: u64,
+    key: Key,
     gate: Gate,
 }
 
-struct HangsReads(Arc<dyn Reads>, u64, Gate);
+struct HangsReads(Arc<dyn Reads>, Key, Gate);
 
 impl Store for Hangs {
     fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
@@ -512,13 +515,13 @@ impl Store for Hangs {
     }
 
     fn reader(&self) -> Arc<dyn Reads> {
-        Arc::new(HangsReads(self.store.reader(), self.world, self.gate.clone()))
+        Arc::new(HangsReads(self.store.reader(), self.key, self.gate.clone()))
     }
 }
 
 impl Reads for HangsReads {
     fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
-        if key == Key::world(self.1) {
+        if key == self.1 {
             self.2.stay();
         }
         self.0.get(key)
@@ -551,7 +554,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool, what: &str) {
 fn a_world_whose_record_does_not_come_is_not_made_and_costs_no_other() {
     let gate = Gate::default();
     let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
-    let mut host = Host::with_threads(1, Box::new(Hangs { store, world: 7, gate: gate.clone() }), kept());
+    let mut host = Host::with_threads(1, Box::new(Hangs { store, key: Key::world(7), gate: gate.clone() }), kept());
     let begun = ticks::now();
     let subscriber = tracing_subscriber::registry().with(CategoryFilter).with(Lines::new());
     let _kept_for_the_test = subscriber.set_default();
@@ -596,15 +599,121 @@ fn a_world_whose_record_does_not_come_is_not_made_and_costs_no_other() {
     assert_eq!(host.server.worlds().count(), worlds + 1);
 }
 
+/// Ada's record cannot be read: the code that walks its page panics. Bob's can.
+struct Panics(Arc<dyn Reads>);
+
+impl Reads for Panics {
+    fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
+        assert_ne!(key, Key::player(ADA.0), "its page is damaged");
+        self.0.get(key)
+    }
+
+    fn range(&self, keys: RangeInclusive<Key>, each: Each<'_>) -> Result<(), StoreError> {
+        self.0.range(keys, each)
+    }
+
+    fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError> {
+        self.0.visit(each)
+    }
+
+    fn damaged(&self) -> u64 {
+        self.0.damaged()
+    }
+}
+
+const BOB: ClientId = ClientId(2);
+
+/// Players of a process whose records threads read.
+struct Door {
+    scene: Scene,
+    process: Process,
+}
+
+impl Door {
+    fn reading(reads: impl FnOnce(Arc<dyn Reads>) -> Arc<dyn Reads>) -> Door {
+        let scene = Scene::new();
+        let mut process = Process::reading(reads(scene.reads.clone()));
+        process.reader = Reader::with_threads(Nanos::from_secs(10)).unwrap();
+        Door { scene, process }
+    }
+
+    /// A moment on the server's clock.
+    fn step(&mut self, length: Nanos) {
+        let Door { scene, process: Process { players, reader, now } } = self;
+        *now += length;
+        players.step(*now, 0, &mut scene.commits, reader);
+        while let Some(answer) = scene.commits.take_answer() {
+            if let Answered::Lease { key, is_release, outcome } = answer {
+                players.take_answer(key.id as u64, is_release, outcome, *now, &mut scene.commits, reader);
+            }
+        }
+    }
+
+    /// What is to become of this log-in in the end, if a look at it is taken so often.
+    fn log_in(&mut self, client: ClientId, look_every: Nanos) -> LogIn {
+        let began = Instant::now();
+        loop {
+            assert!(began.elapsed() < Duration::from_secs(20), "no answer");
+            match self.look(client, look_every) {
+                LogIn::Wait => {}
+                answer => return answer,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn look(&mut self, client: ClientId, look_every: Nanos) -> LogIn {
+        let answer = self.process.players.log_in(client, self.process.now);
+        if matches!(answer, LogIn::Refuse(_)) {
+            self.process.players.gave_up(client);
+        }
+        let _ = self.scene.teller.send(Ok(()));
+        self.step(look_every);
+        answer
+    }
+}
+
+const IN_TIME: Nanos = Nanos::from_millis(1);
+const IS_NEW: LogIn = LogIn::Ready { world: None, is_new: true };
+
+#[test]
+fn a_read_that_panics_costs_its_player_s_log_in_alone() {
+    let mut door = Door::reading(|reads| Arc::new(Panics(reads)));
+    for _ in 0..2 {
+        assert_eq!(door.log_in(ADA, IN_TIME), LogIn::Refuse("what is saved of them cannot be read"));
+    }
+    assert_eq!(door.log_in(BOB, IN_TIME), IS_NEW);
+    assert_eq!((door.process.players.records_unreadable, door.process.players.not_read), (2, 0));
+}
+
+/// However often she comes back, her read keeps one thread; and when it comes after all, she is let in.
+#[test]
+fn a_read_that_never_returns_costs_its_player_s_log_in_alone() {
+    let gate = Gate::default();
+    let of_reads = gate.clone();
+    let mut door = Door::reading(|reads| Arc::new(HangsReads(reads, Key::player(ADA.0), of_reads)));
+    wait_until(|| door.look(ADA, IN_TIME) == LogIn::Wait && gate.staying() == 1, "nobody reads it");
+    for _ in 0..40 {
+        let refused = door.log_in(ADA, Nanos::from_secs(1));
+        assert_eq!(refused, LogIn::Refuse("what is saved of them could not be read in time"));
+        assert_eq!(gate.staying(), 1);
+    }
+    assert_eq!(door.log_in(BOB, IN_TIME), IS_NEW);
+    assert_eq!((door.process.players.records_unreadable, door.process.players.not_read), (0, 40));
+    gate.open();
+    wait_until(|| gate.staying() == 0, "it is read");
+    assert_eq!(door.log_in(ADA, IN_TIME), IS_NEW);
+}
+
 /// When no thread that reads comes back, whoever orders a saved world is told so, and the rest is made.
 #[test]
 fn a_store_that_answers_nobody_keeps_no_world_that_is_not_in_it() {
     let gate = Gate::default();
     let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
-    let mut host = Host::with_threads(1, Box::new(Hangs { store, world: 7, gate: gate.clone() }), kept());
+    let mut host = Host::with_threads(1, Box::new(Hangs { store, key: Key::world(7), gate: gate.clone() }), kept());
     // As if each of them was another world's.
     let Some(saves) = &mut host.server.saves else { panic!("it saves") };
-    let reads = saves.reader.reads();
+    let reads = saves.reads.clone();
     let load = || super::Load { id: 7, newest: None, reads: reads.clone(), journal: None };
     let asked: Vec<_> = (0..40).map(|_| saves.world_reader.ask(load())).collect();
     wait_until(

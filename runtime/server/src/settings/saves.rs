@@ -44,9 +44,10 @@ pub struct SavesSettings {
     /// 3,600]. Default 30; prolonged after a third. Too low → a store that is slow for a moment costs players, and takes worlds
     /// back to their last save; too high → after a crash they are to be had elsewhere that much later.
     pub lease_s: u32,
-    /// What is saved of a world that is asked for must be read within this [s, 1 to 600]. Default 15; then the world is not made, and
-    /// whoever asked for it is told so. Too low → a store that is slow for a moment, or a rush of worlds, costs worlds; too high → players
-    /// wait for one that hangs for as long as `[server] placement_timeout_s` lets them.
+    /// What is saved of a world that is asked for, or of a player who logs in, must be read within this [s, 1 to 600]. Default 15; then
+    /// the world is not made, or the player is refused, and whoever asked is told so. Too low → a store that is slow for a moment, or a
+    /// rush of worlds, costs worlds and log-ins; too high → players wait for a read that hangs for as long as `[server]
+    /// placement_timeout_s` lets them.
     pub load_within_s: u32,
     /// Bytes that may wait for the disk [bytes, 1 MiB to 16 GiB]. Default 64 MiB.
     /// Too low → saves are put off in a wave; too high → memory, while the disk is slow.
