@@ -78,7 +78,7 @@ impl Saved {
                 items(GOODS, ground.piece.is_some().into());
                 saved.cells.insert(Cell::by_number(key.id as u64).unwrap(), ground);
             }
-            Kind::World => {}
+            Kind::World | Kind::LeftOut => {}
         });
         let count = count.map_err(|error| error.to_string())?;
         if !count.holds() {

@@ -20,6 +20,9 @@ pub const KEY_BYTES: usize = 17;
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
+    /// That the record of a player is older than those of whom they dealt with: a save was made without them. The first of all, so
+    /// that whoever reads everything knows before the player's own record comes.
+    LeftOut = 0,
     /// A player, with everything that is theirs alone.
     Player = 1,
     /// A world as a whole.
@@ -29,11 +32,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Player, Kind::World, Kind::Cell];
+    pub const ALL: [Kind; 4] = [Kind::LeftOut, Kind::Player, Kind::World, Kind::Cell];
 
     /// As people write it.
     pub const fn name(self) -> &'static str {
         match self {
+            Kind::LeftOut => "left_out",
             Kind::Player => "player",
             Kind::World => "world",
             Kind::Cell => "cell",
@@ -60,6 +64,11 @@ impl Key {
         Key { kind: Kind::Player, id: id as u128 }
     }
 
+    /// What says that the record of this player is too old.
+    pub const fn left_out(player: u64) -> Key {
+        Key { kind: Kind::LeftOut, id: player as u128 }
+    }
+
     pub const fn world(id: u64) -> Key {
         Key { kind: Kind::World, id: id as u128 }
     }
@@ -69,10 +78,12 @@ impl Key {
         Key { kind: Kind::Cell, id: (world as u128) << 64 | cell as u128 }
     }
 
-    /// The key whose lease says who may write this one: a cell goes with its world.
+    /// The key whose lease says who may write this one: a cell goes with its world, and what is said of a player
+    /// with the player.
     pub const fn leased_with(&self) -> Key {
         match self.kind {
             Kind::Cell => Key::world((self.id >> 64) as u64),
+            Kind::LeftOut => Key::player(self.id as u64),
             Kind::Player | Kind::World => *self,
         }
     }
@@ -104,7 +115,7 @@ impl fmt::Display for Key {
 
 /// A text that names no record.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` names no record; a record is player:NUMBER, world:NUMBER, or cell:WORLD:NUMBER")]
+#[error("`{0}` names no record; a record is player:NUMBER, left_out:NUMBER, world:NUMBER, or cell:WORLD:NUMBER")]
 pub struct NoKey(String);
 
 impl FromStr for Key {
@@ -114,6 +125,7 @@ impl FromStr for Key {
         let parts: Vec<&str> = text.split(':').collect();
         let number = |part: &str| part.parse::<u64>().map_err(|_| NoKey(text.to_owned()));
         match parts[..] {
+            ["left_out", id] => Ok(Key::left_out(number(id)?)),
             ["player", id] => Ok(Key::player(number(id)?)),
             ["world", id] => Ok(Key::world(number(id)?)),
             ["cell", world, cell] => Ok(Key::cell(number(world)?, number(cell)?)),
@@ -128,7 +140,8 @@ mod tests {
 
     #[test]
     fn keys_come_back_from_their_bytes_and_cells_of_a_world_lie_beside_each_other() {
-        let keys = [Key::player(7), Key::world(7), Key::cell(1, u64::MAX), Key::cell(2, 0), Key::cell(2, 1)];
+        let keys =
+            [Key::left_out(8), Key::player(7), Key::world(7), Key::cell(1, u64::MAX), Key::cell(2, 0), Key::cell(2, 1)];
         for pair in keys.windows(2) {
             assert!(pair[0] < pair[1] && pair[0].to_bytes() < pair[1].to_bytes(), "{pair:?}");
         }
@@ -140,7 +153,9 @@ mod tests {
 
     #[test]
     fn keys_are_read_as_they_are_written() {
-        for key in [Key::player(7), Key::world(u64::MAX), Key::cell(11, u64::MAX), Key::cell(u64::MAX, 0)] {
+        for key in
+            [Key::left_out(7), Key::player(7), Key::world(u64::MAX), Key::cell(11, u64::MAX), Key::cell(u64::MAX, 0)]
+        {
             assert_eq!(key.to_string().parse::<Key>(), Ok(key), "{key}");
         }
         assert_eq!(Key::cell(11, 20).to_string(), "cell:11:20");

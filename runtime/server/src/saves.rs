@@ -274,16 +274,16 @@ impl Saves {
         cut: Cut,
         place_of: impl Fn(ClientId) -> Option<u64>,
     ) -> bool {
-        let Cut { tick, world: state, cells, players, travellers, items, requests } = cut;
+        let Cut { tick, world: state, cells, players, travellers, left_out, items, requests } = cut;
+        let all = || players.iter().map(|(client, _)| client).chain(&left_out);
         let is_ours = |client: &ClientId| self.players.lease(client.0).is_some();
         let goes_back = match self.going_back.get(&world) {
             Some(GoesBack::Surely) => true,
-            Some(GoesBack::IfHere(those)) => players.iter().any(|(client, _)| those.contains(client)),
+            Some(GoesBack::IfHere(those)) => all().any(|client| those.contains(client)),
             None => false,
         };
         // Somebody whom another process has came here all the same, or it is another process's world.
-        let is_all_ours =
-            players.iter().all(|(client, _)| is_ours(client)) && id.is_none_or(|id| self.may_write_world(id));
+        let is_all_ours = all().all(is_ours) && id.is_none_or(|id| self.may_write_world(id));
         if goes_back || !is_all_ours {
             self.going_back.insert(world, GoesBack::Surely);
             return false;
@@ -308,6 +308,15 @@ impl Saves {
             let place = if travellers.contains(&client) { place_of(client) } else { id };
             if let Some(lease) = self.players.lease(client.0) {
                 commit.put_bytes(Key::player(client.0), record::of_player(place, &has)).under(&lease);
+                if self.players.is_whole_again(client) {
+                    commit.delete(Key::left_out(client.0));
+                }
+            }
+        }
+        // What others have of these since is in this cut, and their own records stay as they were.
+        for client in left_out {
+            if let Some(lease) = self.players.note_left_out(client) {
+                commit.put_bytes(Key::left_out(client.0), record::of_left_out()).under(&lease);
             }
         }
         for (kind, count) in items {
@@ -321,6 +330,26 @@ impl Saves {
         }
         self.commits.add(Parcel::of_cut(world, commit, requests, has_cells.then_some(tick)));
         true
+    }
+
+    /// Somebody has left with what could not be saved. What others have from them is in a later cut of this world, so what is saved
+    /// of them is too old from now on.
+    fn departed_unsaved(&mut self, world: WorldId, client: ClientId) {
+        if self.players.lease(client.0).is_some() {
+            self.counts.players_quarantined += 1;
+            log_error!(
+                SAVES,
+                client = client.0,
+                "a player has left with what could not be saved: they are not let in before the console's `player.admit` says so, and \
+                 then with what was saved before"
+            );
+        }
+        if let Some(lease) = self.players.note_left_out(client) {
+            let mut commit = Commit::new();
+            commit.put_bytes(Key::left_out(client.0), record::of_left_out()).under(&lease);
+            self.commits.add(Parcel::of_cut(world, commit, Vec::new(), None));
+        }
+        self.players.departed(client);
     }
 
     /// What this world had is not on disk, and will not be: whoever waits for everything is told so.
@@ -374,7 +403,7 @@ impl Saves {
                 Answered::Lease { key, is_release, outcome } => {
                     let is_stale = matches!(outcome, Err(Refusal::Stale { .. })) && !is_release;
                     match key.kind {
-                        Kind::Player => {
+                        Kind::Player | Kind::LeftOut => {
                             let Self { players, commits, player_reader, .. } = self;
                             players.take_answer(key.id as u64, is_release, outcome, now, commits, player_reader);
                         }

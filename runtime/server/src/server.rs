@@ -141,6 +141,7 @@ pub(crate) enum Command {
     RetireWorld(WorldId, Answer<()>),
     ParkWorlds(Which, Answer<usize>),
     UnparkWorlds(Option<Which>, Answer<usize>),
+    AdmitPlayer(u64, Answer<()>),
     ListWorlds(Answer<Vec<WorldRow>>),
     Ask(Asked),
     Tune(Arc<TunedValues>, Answer<()>),
@@ -762,6 +763,7 @@ impl Server {
                 Command::ListWorlds(answer) => self.list_worlds(answer),
                 Command::SavesStatus(answer) => answer.give(self.saves_status().ok_or(WorldError::NotSaving)),
                 Command::SaveNow(answer) => self.save_now(answer),
+                Command::AdmitPlayer(player, answer) => answer.give(self.admit_player(player)),
                 Command::Ask(asked) => self.deliver_question(asked),
                 Command::Tune(values, answer) => {
                     self.tuned = values;

@@ -182,6 +182,8 @@ pub struct Cut {
     pub players: Vec<(ClientId, Transfer)>,
     /// Those who travel away with this tick and carry what players of this kind are saved as; where, the host knows.
     pub travellers: Vec<ClientId>,
+    /// Those who were to be in it and have what their type does not allow: what was saved of them before is older than the rest.
+    pub left_out: Vec<ClientId>,
     /// Items that came to be since the last cut, less those that ceased to be, by kind.
     pub items: Vec<(u32, i64)>,
     /// Wishes of the game that it answers.
@@ -198,8 +200,8 @@ pub struct SaveReport {
     pub left_out: Vec<LeftOut>,
     /// Those whose departure the game has seen: nothing more of them follows.
     pub departed: Vec<ClientId>,
-    /// The same of those who were left out when they left: what they had is nowhere, so nobody is to go on with what was saved
-    /// of them before.
+    /// The same of those who were left out when they left: what they had is nowhere, and what was saved of them before is older than
+    /// the next cut.
     pub departed_unsaved: Vec<ClientId>,
     /// Travellers who carry something else than what players of this kind are saved as.
     pub strangers: Vec<ClientId>,

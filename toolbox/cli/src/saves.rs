@@ -64,7 +64,7 @@ struct CheckArguments {
 
 #[derive(Args)]
 struct ShowArguments {
-    /// player:NUMBER, world:NUMBER, or cell:WORLD:NUMBER.
+    /// player:NUMBER, left_out:NUMBER, world:NUMBER, or cell:WORLD:NUMBER.
     key: Key,
     #[command(flatten)]
     at: At,
@@ -117,6 +117,9 @@ fn check(at: &At, types: &[&SavedType]) -> CommandResult {
     let mut found = Types::default();
     let inspection = inspect(&*reads, |key, value, items| {
         let contents = Contents::of(key, value)?;
+        if contents.place == Place::LeftOut {
+            return Ok(());
+        }
         let of = contents.envelope.as_ref().and_then(|envelope| types.iter().find(|it| it.holds(envelope)));
         *found.count.entry(name_of(&contents, of.copied())).or_default() += 1;
         let judged = contents.envelope.zip(of).map(|(envelope, of)| of.judge(&envelope, items));
@@ -182,6 +185,8 @@ fn to_json(name: &str, inspection: &Inspection, found: &Types, pages: Option<Str
         "refused_keys": refused.collect::<Vec<_>>(),
         "items": items.collect::<Vec<_>>(),
         "records_uncounted": found.uncounted,
+        "left_out": count.left_out.len(),
+        "left_out_keys": keys(&count.left_out.iter().copied().collect::<Vec<_>>()),
     })
 }
 
@@ -236,6 +241,15 @@ fn to_text(name: &str, inspection: &Inspection, found: &Types, pages: Option<Str
             found.uncounted
         ));
     }
+    if !count.left_out.is_empty() {
+        let names: Vec<String> = count.left_out.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+        let more = if count.left_out.len() > names.len() { ", ..." } else { "" };
+        line(format!(
+            "note {} records are older than the rest, and items in them are not counted: {}{more}",
+            count.left_out.len(),
+            names.join(", ")
+        ));
+    }
     for (kind, held, created) in items(inspection) {
         let held = if found.uncounted > 0 { "not counted".to_owned() } else { held.to_string() };
         let mark = if found.uncounted == 0 && held != created.to_string() { "FAIL " } else { "" };
@@ -258,7 +272,7 @@ fn show(key: Key, at: &At, types: &[&SavedType]) -> CommandResult {
     let (world, kind) = match &contents.place {
         Place::InWorld(world) => (*world, None),
         Place::OfKind(kind) => (None, Some(printable_text(kind))),
-        Place::Cell => (None, None),
+        Place::Cell | Place::LeftOut => (None, None),
     };
     let envelope = contents.envelope;
     let of_envelope = |of: fn(&Envelope<'_>) -> u64| envelope.as_ref().map(of);

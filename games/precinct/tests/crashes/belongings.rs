@@ -125,7 +125,7 @@ impl Belongings {
                 self.lying.insert(number, lying.iter().map(|piece| piece.gear.id).collect());
                 stash.gear.iter().chain(lying.iter().map(|piece| piece.gear)).collect()
             }
-            Kind::Cell => Vec::new(),
+            Kind::Cell | Kind::LeftOut => Vec::new(),
         }
     }
 

@@ -16,10 +16,10 @@ counters! {
             "A bug in the game: the log names world and reason. Nothing of that world is saved until it is mended, and nobody travels from it.";
         Sum players_left_out: "saves.players_left_out", "players",
             "Players whom a cut was taken without, since they have what their type does not allow; each time.",
-            "A bug in the game: the log names player and reason. Their records stay as they were before, and are older than those of whom they deal with.";
+            "A bug in the game: the log names player and reason. Their records stay as they were before, and are older than those of whom they deal with: if the server dies before a save has them again, they are not let in before `player.admit`.";
         Sum players_quarantined: "saves.players_quarantined", "players",
-            "Players who left with what could not be saved. They are not let in until this process has ended, and it keeps their leases.",
-            "As `saves.players_left_out`. After a restart they are as in their old records: look at what they gave away since.";
+            "Players who left with what could not be saved. They are not let in before the console's `player.admit` says so.",
+            "As `saves.players_left_out`. Whoever is let in has what their old record says: look at what they gave away since.";
         Sum commits: "saves.commits", "commits",
             "Commits that are on disk.",
             "At most one for each frame with a cut.";

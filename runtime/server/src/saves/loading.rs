@@ -50,13 +50,21 @@ pub(crate) fn get(reads: &dyn Reads, key: Key) -> Result<Option<Saved>, StoreErr
 /// What a player is loaded from.
 pub(crate) struct PlayerLoad {
     pub player: u64,
+    /// Whether they were left out of a save ([`throng_persistence::Kind::LeftOut`]), where that is newer than the store.
+    pub is_left_out: Option<bool>,
     pub reads: Arc<dyn Reads>,
 }
 
 /// What is saved of a player, as it was read.
 pub(crate) struct PlayerRecord {
     pub player: u64,
-    pub found: Result<Option<Saved>, StoreError>,
+    pub found: Result<PlayerFound, StoreError>,
+}
+
+pub(crate) struct PlayerFound {
+    pub saved: Option<Saved>,
+    /// It is older than what others have of them.
+    pub is_left_out: bool,
 }
 
 impl ToRead for PlayerLoad {
@@ -64,8 +72,15 @@ impl ToRead for PlayerLoad {
     const THREAD: &'static str = "player-reader";
 
     fn read(self) -> PlayerRecord {
-        let PlayerLoad { player, reads } = self;
-        PlayerRecord { player, found: get(&*reads, Key::player(player)) }
+        let PlayerLoad { player, is_left_out, reads } = self;
+        let find = || -> Result<PlayerFound, StoreError> {
+            let is_left_out = match is_left_out {
+                Some(is_left_out) => is_left_out,
+                None => get(&*reads, Key::left_out(player))?.is_some(),
+            };
+            Ok(PlayerFound { saved: get(&*reads, Key::player(player))?, is_left_out })
+        };
+        PlayerRecord { player, found: find() }
     }
 }
 

@@ -37,6 +37,14 @@ impl ServerControl {
         pending
     }
 
+    /// Lets this player in at their next log-in with what is saved of them, though a save was made without them since, so that others
+    /// may have what they have.
+    pub fn admit_player(&self, player: ClientId) -> Pending<()> {
+        let (pending, answer) = Pending::new();
+        self.push(Command::AdmitPlayer(player.0, answer));
+        pending
+    }
+
     /// How saving stands.
     pub fn saves_status(&self) -> Pending<SavesStatus> {
         let (pending, answer) = Pending::new();
@@ -394,7 +402,8 @@ impl Server {
             let Some(why) = why else { continue };
             log_error!(
                 SAVES, world = %from, kind = &*name, client = client.0, why,
-                "a player has what cannot be saved: their world is saved without them, and their record stays as it was"
+                "a player has what cannot be saved: their world is saved without them, and their record stays as it was; if they \
+                 leave like that, or the server dies, they are not let in before the console's `player.admit` says so"
             );
         }
         for client in strangers {
@@ -418,7 +427,7 @@ impl Server {
         }
         departed.into_iter().for_each(|client| saves.players.departed(client));
         for client in departed_unsaved {
-            saves.counts.players_quarantined += u64::from(saves.players.departed_unsaved(client));
+            saves.departed_unsaved(from, client);
         }
         if !is_there {
             saves.players.world_ended(from);
@@ -431,6 +440,18 @@ impl Server {
         let (Some(saves), Some(slot)) = (&mut self.saves, self.worlds.get_mut(id)) else { return };
         (slot.saves.is_dirty, slot.saves.is_asked, slot.saves.due) = (false, false, now + saves.period);
         saves.take_cut((id, &slot.name, slot.saves.id), cut, |_| slot.saves.id);
+    }
+
+    /// Lets a player in who was left out of a save, with what was saved of them before.
+    pub(crate) fn admit_player(&mut self, player: u64) -> Result<(), WorldError> {
+        let saves = self.saves.as_mut().ok_or(WorldError::NotSaving)?;
+        saves.players.admit(player);
+        log_warn!(
+            SAVES,
+            client = player,
+            "the operator lets a player in with what is saved of them, whatever others have from them since"
+        );
+        Ok(())
     }
 
     /// A client's connection has ended in this world; in none, if it had none.

@@ -99,6 +99,8 @@ pub enum Place {
     OfKind(String),
     /// A cell.
     Cell,
+    /// That a player's record is too old.
+    LeftOut,
 }
 
 impl Contents<'_> {
@@ -117,6 +119,7 @@ impl Contents<'_> {
                 (Place::OfKind(String::from_utf8_lossy(kind).into_owned()), state)
             }
             Kind::Cell => (Place::Cell, bytes),
+            Kind::LeftOut => (Place::LeftOut, bytes),
         };
         let envelope = Envelope::parse(value).ok().filter(|(_, rest)| rest.is_empty()).map(|(envelope, _)| envelope);
         Ok(Contents { place, value, envelope })

@@ -14,6 +14,10 @@
 //! A lease that somebody else has taken is lost: the player is sent away, and nothing of them is saved, nor of what they gave
 //! to others since their last save ([`Commits::undo`]).
 //!
+//! One who cannot be packed is left out of a save in which others have what they gave away. That is said on disk in the same commit
+//! ([`Kind::LeftOut`](throng_persistence::Kind::LeftOut)), and until a later save has them again nobody is let in with their old record,
+//! in this process or another, unless the operator says so.
+//!
 //! A read that does not come, or panics, costs its own player's log-in alone.
 //!
 //! Frame thread. Cost: for who comes or goes; a look at everybody once a second.
@@ -33,7 +37,7 @@ use super::{
     commits::Commits,
     counts::SAVES,
     held_lease::{Answer, Doubted, HeldLease, LeaseTerms},
-    loading::{PlayerLoad, PlayerRecord},
+    loading::{PlayerFound, PlayerLoad, PlayerRecord},
     reader::{Asked, PlayerReader},
     record,
 };
@@ -49,6 +53,8 @@ const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 const NOT_READ: &str = "what is saved of them could not be read in time";
 /// To whom what is saved is not to be read.
 const UNREADABLE: &str = "what is saved of them cannot be read";
+/// To whom a save was made without.
+const LEFT_OUT: &str = "what they had could not be saved; the operator can let them in with what was saved before";
 
 /// What is saved of one who logs in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,9 +83,6 @@ enum Stage {
     Plays,
     /// Its connection has ended; the game of this world has not seen it yet.
     Leaves(WorldId),
-    /// What it left with could not be saved, and what is saved of it is older than what others have from it: nobody goes on with
-    /// that here or in another process while this one lives.
-    Quarantined,
     /// The lease is to be given up once all is on disk.
     Left,
     /// That was asked for.
@@ -92,6 +95,8 @@ struct Player {
     asked_at: Nanos,
     /// The game's directory was asked where it is to be.
     is_known_to_game: bool,
+    /// What is saved of it, or on its way there, is older than what others have from it.
+    is_left_out: bool,
 }
 
 /// A read of a player.
@@ -115,6 +120,8 @@ pub(crate) struct Players {
     reads: Arc<dyn Reads>,
     /// The newest read of each player, until it has ended.
     under_way: BTreeMap<u64, UnderWay>,
+    /// Those whom the operator lets in with a record that is too old, until they are there.
+    admitted: BTreeSet<u64>,
     look_at: Nanos,
     /// Somebody wants a lease, or has one to give up.
     is_restless: bool,
@@ -136,6 +143,7 @@ impl Players {
             terms,
             reads,
             under_way: BTreeMap::new(),
+            admitted: BTreeSet::new(),
             look_at: Nanos::ZERO,
             is_restless: false,
             is_read_failing: false,
@@ -178,6 +186,7 @@ impl Players {
             stage: Stage::Wants { from: now },
             asked_at: now,
             is_known_to_game: false,
+            is_left_out: false,
         });
         player.asked_at = now;
         match &player.stage {
@@ -186,7 +195,6 @@ impl Players {
                 LogIn::Ready { world: *world, is_new: has.is_none() }
             }
             Stage::Failed(why) => LogIn::Refuse(why),
-            Stage::Quarantined => LogIn::Refuse("what they had when they left could not be saved"),
             // Who comes back before the lease is given up has it still.
             Stage::Left => {
                 player.stage = Stage::Wants { from: now };
@@ -207,7 +215,10 @@ impl Players {
     pub fn take_loaded(&mut self, client: ClientId) -> Option<Transfer> {
         let player = self.players.get_mut(&client.0)?;
         match std::mem::replace(&mut player.stage, Stage::Plays) {
-            Stage::Loaded(loaded) => loaded.has,
+            Stage::Loaded(loaded) => {
+                self.admitted.remove(&client.0);
+                loaded.has
+            }
             stage => {
                 player.stage = stage;
                 None
@@ -220,10 +231,7 @@ impl Players {
         self.is_restless = true;
         let Some(player) = self.players.get_mut(&client.0) else { return false };
         let was_asked = std::mem::take(&mut player.is_known_to_game);
-        let goes_on = matches!(
-            player.stage,
-            Stage::Leaves(_) | Stage::Releasing | Stage::Leasing | Stage::Plays | Stage::Quarantined
-        );
+        let goes_on = matches!(player.stage, Stage::Leaves(_) | Stage::Releasing | Stage::Leasing | Stage::Plays);
         if !goes_on {
             player.stage = Stage::Left;
         }
@@ -233,7 +241,7 @@ impl Players {
     /// Its connection has ended, in a world whose game sees it in the next tick; in none: nothing more follows.
     pub fn left(&mut self, client: ClientId, world: Option<WorldId>) {
         self.is_restless = true;
-        if let Some(player) = self.players.get_mut(&client.0).filter(|it| !matches!(it.stage, Stage::Quarantined)) {
+        if let Some(player) = self.players.get_mut(&client.0) {
             player.stage = world.map_or(Stage::Left, Stage::Leaves);
         }
     }
@@ -248,21 +256,21 @@ impl Players {
         }
     }
 
-    /// The same of one whose state could not be saved. True: they are in quarantine from now on.
-    pub fn departed_unsaved(&mut self, client: ClientId) -> bool {
-        let leaves = self.players.get_mut(&client.0).filter(|player| matches!(player.stage, Stage::Leaves(_)));
-        let Some(player) = leaves.filter(|player| player.lease.get().is_some()) else {
-            self.departed(client);
-            return false;
-        };
-        player.stage = Stage::Quarantined;
-        log_error!(
-            SAVES,
-            client = client.0,
-            "a player has left with what could not be saved: they are not let in again before this process has ended, which \
-             keeps their lease; what they gave to others since their last save is theirs again after that"
-        );
-        true
+    /// A save is made without this player. Some: it is to say so, under this lease.
+    pub fn note_left_out(&mut self, client: ClientId) -> Option<Lease> {
+        let player = self.players.get_mut(&client.0)?;
+        let lease = player.lease.get()?;
+        (!std::mem::replace(&mut player.is_left_out, true)).then_some(lease)
+    }
+
+    /// A save has this player. True: one before was made without, and it is to say that this is over.
+    pub fn is_whole_again(&mut self, client: ClientId) -> bool {
+        self.players.get_mut(&client.0).is_some_and(|player| std::mem::take(&mut player.is_left_out))
+    }
+
+    /// The operator lets this player in with what is saved, though it is older than what others have from them.
+    pub fn admit(&mut self, player: u64) {
+        self.admitted.insert(player);
     }
 
     /// This world does not tick any more.
@@ -284,10 +292,6 @@ impl Players {
             if matches!(entry.stage, Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_)) {
                 // Not placed yet: what was read of them is old.
                 entry.stage = Stage::Wants { from: now };
-                self.is_restless = true;
-            }
-            if matches!(entry.stage, Stage::Quarantined) {
-                entry.stage = Stage::Left;
                 self.is_restless = true;
             }
             self.doubted.settle(player);
@@ -409,13 +413,15 @@ impl Players {
                         player.stage = Stage::Leasing;
                     }
                 }
-                Stage::Left if commits.newest(key).is_none() => match player.lease.get() {
-                    Some(lease) if commits.lease(LeaseRequest::Release { lease }, now) => {
-                        player.stage = Stage::Releasing
+                Stage::Left if [key, Key::left_out(id)].iter().all(|key| commits.newest(*key).is_none()) => {
+                    match player.lease.get() {
+                        Some(lease) if commits.lease(LeaseRequest::Release { lease }, now) => {
+                            player.stage = Stage::Releasing
+                        }
+                        Some(_) => {}
+                        None => player.stage = Stage::Releasing,
                     }
-                    Some(_) => {}
-                    None => player.stage = Stage::Releasing,
-                },
+                }
                 _ => {}
             }
         }
@@ -467,7 +473,9 @@ impl Players {
     fn read(&mut self, id: u64, now: Nanos, commits: &Commits, reader: &mut PlayerReader) {
         let Some(player) = self.players.get_mut(&id) else { return };
         if let Some(newest) = commits.newest(Key::player(id)) {
-            player.stage = stage_of(id, newest.as_ref().map(|bytes| &bytes[..]), &mut self.records_unreadable);
+            let is_refused = player.is_left_out && !self.admitted.contains(&id);
+            player.stage =
+                stage_of(id, newest.as_ref().map(|bytes| &bytes[..]), is_refused, &mut self.records_unreadable);
             return;
         }
         if let Some(UnderWay { asked, since }) = self.under_way.get(&id) {
@@ -481,7 +489,8 @@ impl Players {
                 return;
             }
         }
-        let asked = reader.ask(PlayerLoad { player: id, reads: self.reads.clone() });
+        let is_left_out = commits.newest(Key::left_out(id)).map(|said| said.is_some());
+        let asked = reader.ask(PlayerLoad { player: id, is_left_out, reads: self.reads.clone() });
         player.stage = Stage::Reading { read: asked.number };
         self.under_way.insert(id, UnderWay { asked, since: now });
     }
@@ -492,11 +501,14 @@ impl Players {
         let Some(player) = self.players.get_mut(&id).filter(is_waited_for) else { return };
         self.is_read_failing &= found.is_err();
         player.stage = match found {
-            Ok(saved) => {
+            Ok(PlayerFound { saved, is_left_out }) => {
                 if saved.as_ref().is_some_and(|saved| saved.is_previous) {
                     log_warn!(SAVES, client = id, "the record of a player is damaged, and the one before it is loaded");
                 }
-                stage_of(id, saved.as_ref().map(|saved| &saved.value[..]), &mut self.records_unreadable)
+                player.is_left_out = is_left_out;
+                let is_refused = is_left_out && !self.admitted.contains(&id);
+                let saved = saved.as_ref().map(|saved| &saved.value[..]);
+                stage_of(id, saved, is_refused, &mut self.records_unreadable)
             }
             Err(error) if error.is_final() || matches!(error, StoreError::Panicked) => {
                 refuse_unreadable(id, &error, &mut self.records_unreadable)
@@ -516,10 +528,8 @@ impl Players {
     pub fn close(&mut self) {
         self.is_restless = true;
         for player in self.players.values_mut() {
-            if matches!(
-                player.stage,
-                Stage::Wants { .. } | Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_) | Stage::Quarantined
-            ) {
+            if matches!(player.stage, Stage::Wants { .. } | Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_))
+            {
                 player.stage = Stage::Left;
             }
         }
@@ -527,7 +537,7 @@ impl Players {
 
     /// Nobody comes or goes.
     pub fn is_quiet(&self) -> bool {
-        self.players.values().all(|player| matches!(player.stage, Stage::Plays | Stage::Quarantined))
+        self.players.values().all(|player| matches!(player.stage, Stage::Plays))
     }
 
     pub fn leases_count(&self) -> usize {
@@ -535,8 +545,17 @@ impl Players {
     }
 }
 
-/// What becomes of one of whom this is saved.
-fn stage_of(id: u64, saved: Option<&[u8]>, unreadable: &mut u64) -> Stage {
+/// What becomes of one of whom this is saved. `is_refused`: it is too old, and the operator has not said that they may come in.
+fn stage_of(id: u64, saved: Option<&[u8]>, is_refused: bool, unreadable: &mut u64) -> Stage {
+    if is_refused {
+        log_error!(
+            SAVES,
+            client = id,
+            "a player is not let in: a save was made without them, so what is saved of them is older than what others have from them; \
+             the console's `player.admit` lets them in with it"
+        );
+        return Stage::Failed(LEFT_OUT);
+    }
     let Some(saved) = saved else { return Stage::Loaded(Loaded::default()) };
     match record::read_player(saved) {
         Ok((world, has)) => Stage::Loaded(Loaded { world, has: Some(has) }),

@@ -73,6 +73,11 @@ pub(crate) fn read_player(bytes: &[u8]) -> Result<(Option<u64>, Transfer), Unrea
     Ok((world, Transfer::from_bytes(has.to_vec())))
 }
 
+/// What says that a player's record is older than those of whom they dealt with: that it is there. One byte, the format.
+pub(crate) fn of_left_out() -> Vec<u8> {
+    vec![FORMAT]
+}
+
 /// What is saved of a world of this kind.
 pub(crate) fn of_world(kind: &str, state: &[u8]) -> Vec<u8> {
     let kind = &kind.as_bytes()[..kind.len().min(KIND_BYTES_MAX)];

@@ -254,7 +254,8 @@ impl GameWorld {
 
     /// These players, and the world after so many ticks, as the game packs them.
     fn pack(&mut self, players: &[(ClientKey, ClientId)], ticks: u32) -> Result<Packed, String> {
-        let mut packed = Packed { players: self.pack_players(players), ..Packed::default() };
+        let (players_packed, left_out) = self.pack_players(players);
+        let mut packed = Packed { players: players_packed, left_out, ..Packed::default() };
         if self.saving.saves_world {
             match &self.saving.hooks.world {
                 None => {}
@@ -276,10 +277,11 @@ impl GameWorld {
         Ok(packed)
     }
 
-    /// Whoever cannot be packed is left out: one player's state must not be the end of everybody's saves.
-    fn pack_players(&mut self, players: &[(ClientKey, ClientId)]) -> Vec<(ClientId, Transfer)> {
+    /// Whoever cannot be packed is left out: one player's state must not be the end of everybody's saves. What they are packed as,
+    /// and who was left out.
+    fn pack_players(&mut self, players: &[(ClientKey, ClientId)]) -> (Vec<(ClientId, Transfer)>, Vec<ClientId>) {
         let players: Vec<PlayerToSave> = players.iter().map(|player| self.player_to_save(*player)).collect();
-        let Some(hook) = &self.saving.hooks.player else { return Vec::new() };
+        let Some(hook) = &self.saving.hooks.player else { return Default::default() };
         let mut packed = Vec::with_capacity(players.len());
         let mut left_out = Vec::new();
         for player in players {
@@ -293,6 +295,7 @@ impl GameWorld {
         if !saving.left_out.is_empty() {
             saving.left_out.retain(|client| !packed.iter().any(|(other, _)| other == client));
         }
+        let all_left_out = left_out.iter().map(|(client, _)| *client).collect();
         // What a replay does not pack was told of when it happened.
         for (client, error) in left_out.into_iter().filter(|_| !saving.is_replaying) {
             let is_told = saving.left_out.contains(&client);
@@ -300,7 +303,7 @@ impl GameWorld {
             saving.left_out.extend((!is_told).then_some(client));
             self.report.saves.left_out.push(LeftOut { client, why });
         }
-        packed
+        (packed, all_left_out)
     }
 
     /// What those have whose connections ended in this tick, and who carry nothing.
@@ -308,7 +311,7 @@ impl GameWorld {
         let TickSaves { gone, left_with, .. } = &self.saving.of_tick;
         let carries = |client: &ClientId| left_with.iter().any(|(carrier, _)| carrier == client);
         let leavers: Vec<_> = gone.iter().filter(|(_, client)| !carries(client)).copied().collect();
-        self.pack_players(&leavers)
+        self.pack_players(&leavers).0
     }
 
     fn end_with_leavers(&mut self, leavers: Vec<(ClientId, Transfer)>) {
@@ -364,6 +367,8 @@ impl GameWorld {
             cut.players.retain(|(other, _)| *other != client_id);
             cut.players.push((client_id, transfer));
         }
+        cut.left_out = packed.left_out;
+        cut.left_out.retain(|client| !cut.players.iter().any(|(other, _)| other == client));
         cut.items.append(&mut saving.items);
         saving.of_tick.items.drain(..).for_each(|(kind, count)| add_items(&mut cut.items, kind, count));
         cut.requests = std::mem::take(&mut saving.requests);

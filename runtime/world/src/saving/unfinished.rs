@@ -25,6 +25,8 @@ pub(crate) struct TickSaves {
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
     pub players: Vec<(ClientId, Transfer)>,
+    /// Those of them who could not be packed.
+    pub left_out: Vec<ClientId>,
     pub world: Option<Vec<u8>>,
     pub world_crc: u32,
 }

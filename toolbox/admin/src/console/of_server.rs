@@ -59,8 +59,22 @@ impl Console {
     }
 
     fn with_saves(self, control: ServerControl) -> Self {
-        let also = control.clone();
+        let [also, admit] = [(); 2].map(|()| control.clone());
         self.with_arguments(
+            "player.admit",
+            Role::Operate,
+            (player("player"),),
+            "lets a player in whom a save was made without, with what was saved of them before",
+            move |call, (player,)| {
+                let silent = || format!("the server has not answered within {} s", ANSWER_WITHIN.as_secs());
+                let answer = admit.admit_player(player).wait(ANSWER_WITHIN).ok_or_else(silent)?;
+                answer.map_err(|error| error.to_string())?;
+                let mut table = TextTable::new([Column::text("player", "player"), Column::text("is let in", "let_in")]);
+                table.row(&[Cell::Text(&player.0.to_string()), Cell::Text("when they log in next")]);
+                Ok(call.table(table))
+            },
+        )
+        .with_arguments(
             "save.now",
             Role::Operate,
             (),

@@ -592,7 +592,7 @@ pub fn look_at(reads: &dyn Reads) -> Result<Wealth, String> {
                 wealth.chests.insert(key.id as u64, chest.coins);
                 chest.coins
             }
-            Kind::Cell => 0,
+            Kind::Cell | Kind::LeftOut => 0,
         };
         items(COIN, coins.into());
     })

@@ -1,7 +1,10 @@
-//! What cannot be packed: one player who has what their type does not allow costs nobody else a save, and a world that has it
-//! lets nobody out with what would be in two saves.
+//! What cannot be packed: one player who has what their type does not allow costs nobody else a save, and what they gave away is
+//! not theirs again after a death; and a world that has it lets nobody out with what would be in two saves.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{
@@ -12,13 +15,23 @@ use throng::{
 };
 use throng_bots::Behaviour;
 use throng_client::Client;
+use throng_net::protocol::ClientId;
 use throng_pack::envelope;
-use throng_persistence::{Embedded, Key, Reads, Store, disk::MemoryDisk};
+use throng_persistence::{
+    Embedded, Key, Kind, Reads, Store,
+    conservation::{self, Count},
+    disk::MemoryDisk,
+};
 use throng_platform::time::Nanos;
 use throng_simulator::{Simulation, SimulationSettings};
 
 const PLAYERS: usize = 3;
 const PERIOD_S: u32 = 1;
+/// What everybody comes with.
+const COINS_AT_FIRST: u32 = 10;
+const COIN: u32 = 1;
+/// Of the simulator's first player; the others follow.
+const CLIENT_ID_FIRST: usize = 1;
 
 /// What a player has. A place that is no number cannot be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Component, Pack)]
@@ -26,7 +39,12 @@ const PERIOD_S: u32 = 1;
 struct Guest {
     age_ticks: u32,
     x_m: f32,
+    coins: u32,
 }
+
+/// Who a guest is, whatever becomes of their connection.
+#[derive(Debug, Clone, Copy, Component)]
+struct Name(ClientId);
 
 /// While it is set the hall cannot be saved.
 #[derive(Resource, Default)]
@@ -49,11 +67,16 @@ impl WorldState for HallState {
 struct Refused(Arc<Mutex<Vec<TravelRefusal>>>);
 
 fn welcome(arrivals: Res<Arrivals>, refused: Res<Refused>, mut outbox: ResMut<Outbox>, mut commands: Commands) {
-    for Arrival { client, transfer, refused: why, .. } in &arrivals.0 {
+    for Arrival { client, client_id, transfer, refused: why, .. } in &arrivals.0 {
         refused.0.lock().unwrap().extend(why.map(|why| why.reason));
-        let new = Guest { age_ticks: 0, x_m: 0.0 };
-        let guest = transfer.as_ref().map_or(new, |transfer| transfer.read::<Guest>().unwrap());
-        let entity = commands.spawn((Replicated::default(), guest)).id();
+        let guest = transfer.as_ref().map_or_else(
+            || {
+                outbox.items_created(COIN, COINS_AT_FIRST.into());
+                Guest { age_ticks: 0, x_m: 0.0, coins: COINS_AT_FIRST }
+            },
+            |transfer| transfer.read().unwrap(),
+        );
+        let entity = commands.spawn((Replicated::default(), Name(*client_id), guest)).id();
         outbox.set_player(*client, entity);
     }
 }
@@ -113,9 +136,17 @@ struct Scene {
 impl Scene {
     /// Two halls; everybody is in the first and has been saved.
     fn new() -> Scene {
+        let mut scene = Scene::on(&MemoryDisk::default());
+        assert_eq!(scene.let_in(), PLAYERS);
+        scene.run_periods(2);
+        scene
+    }
+
+    /// Two halls, of what is on this disk, and nobody in them.
+    fn on(disk: &MemoryDisk) -> Scene {
         let mut settings = SimulationSettings::new(Protocol::new().schema(), 1);
         settings.server.saves.period_s = PERIOD_S;
-        let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
+        let store = Embedded::on(Box::new(disk.clone())).unwrap();
         let (reads, refused) = (store.reader(), Refused::default());
         let of_kind = refused.clone();
         let build = |server: &mut Server| -> Result<[WorldId; 2], ServerError> {
@@ -125,12 +156,15 @@ impl Scene {
             server.set_directory(Everybody(worlds[0]));
             Ok(worlds)
         };
-        let (mut simulation, worlds) = Simulation::new(&settings, build).unwrap();
-        (0..PLAYERS).for_each(|_| _ = simulation.join(Box::new(Idle)));
-        assert!(simulation.run_until(10.0, |it| it.totals().playing == PLAYERS as u64));
-        let mut scene = Scene { simulation, worlds, refused, reads };
-        scene.run_periods(2);
-        scene
+        let (simulation, worlds) = Simulation::new(&settings, build).unwrap();
+        Scene { simulation, worlds, refused, reads }
+    }
+
+    /// Everybody wants in; how many play.
+    fn let_in(&mut self) -> usize {
+        (0..PLAYERS).for_each(|_| _ = self.simulation.join(Box::new(Idle)));
+        self.run_periods(3);
+        self.guests(0)
     }
 
     fn run_periods(&mut self, periods: u32) {
@@ -156,12 +190,40 @@ impl Scene {
         ecs.query::<&Guest>().iter(ecs).count()
     }
 
+    /// Somebody whose place is no number from now on, and who gives all coins to somebody else.
+    fn spoil_one_who_gives(&mut self) -> ClientId {
+        let (client, giver) = self.somebody(0);
+        let ecs = self.ecs(0);
+        let (_, taker) = ecs.resource::<Inbox>().players().iter().find(|(other, _)| *other != client).unwrap();
+        let mut given = ecs.get_mut::<Guest>(giver).unwrap();
+        given.x_m = f32::NAN;
+        let coins = std::mem::take(&mut given.coins);
+        ecs.get_mut::<Guest>(taker.unwrap()).unwrap().coins += coins;
+        ecs.get::<Name>(giver).unwrap().0
+    }
+
+    /// Coins of all who are in the first hall.
+    fn coins(&mut self) -> u32 {
+        let ecs = self.ecs(0);
+        ecs.query::<&Guest>().iter(ecs).map(|guest| guest.coins).sum()
+    }
+
     fn send_to_other(&mut self) {
         let (client, entity) = self.somebody(0);
         let (there, ecs) = (self.worlds[1], self.ecs(0));
         let guest = *ecs.get::<Guest>(entity).unwrap();
         ecs.resource_mut::<Outbox>().travel(client, there, &guest).unwrap();
         ecs.despawn(entity);
+    }
+
+    /// All that is on the disk, counted.
+    fn count_saved(&self) -> Count {
+        let coins_of = |key: Key, bytes: &[u8], items: &mut dyn FnMut(u32, i64)| {
+            if key.kind == Kind::Player {
+                items(COIN, envelope::read::<Guest>(&bytes[10..]).unwrap().coins.into());
+            }
+        };
+        conservation::check(&*self.reads, coins_of).unwrap()
     }
 
     /// The ages as of which they are saved, and the number of the hall in which each is.
@@ -196,12 +258,57 @@ fn a_player_who_cannot_be_packed_costs_nobody_else_a_save() {
     assert_eq!((kept, newer), (1, PLAYERS - 1), "{before:?} {after:?}");
     assert_eq!(scene.count("saves.cuts_failed"), 0);
     assert!(scene.count("saves.players_left_out") >= 2, "each time");
+    assert_eq!(scene.count_saved().left_out.len(), 1);
 
     // Well again, and saved again.
     scene.ecs(0).get_mut::<Guest>(entity).unwrap().x_m = 1.0;
     scene.run_periods(2);
     assert!(scene.saved().iter().zip(&after).all(|(now, then)| now.1 > then.1));
     assert_eq!(scene.count("saves.players_quarantined"), 0);
+    assert!(scene.count_saved().left_out.is_empty() && scene.count_saved().holds());
+}
+
+/// The promise: a death doubles nothing of what a player gave away whom saves were made without. They are not let in with what they
+/// had before, unless the operator says so; and who did not leave them waits for nothing.
+#[test]
+fn what_a_player_gave_away_who_cannot_be_packed_is_not_doubled_by_a_death() {
+    let disk = MemoryDisk::default();
+    let mut scene = Scene::on(&disk);
+    assert_eq!(scene.let_in(), PLAYERS);
+    let giver = scene.spoil_one_who_gives();
+    scene.run_periods(2);
+    drop(scene);
+
+    let all = PLAYERS as u32 * COINS_AT_FIRST;
+    let mut scene = Scene::on(&disk);
+    assert_eq!((scene.let_in(), scene.coins()), (PLAYERS - 1, all));
+    let count = scene.count_saved();
+    assert!(count.holds() && count.left_out == BTreeSet::from([Key::player(giver.0)]), "{count:?}");
+
+    // Nobody is lost for ever: the operator has looked at it.
+    let admitted = scene.simulation.server_mut().control().admit_player(giver);
+    scene.run_periods(1);
+    admitted.try_take().unwrap().unwrap();
+    scene.simulation.join_again(giver.0 as usize - CLIENT_ID_FIRST, Box::new(Idle));
+    scene.run_periods(3);
+    assert_eq!((scene.guests(0), scene.coins()), (PLAYERS, all + COINS_AT_FIRST));
+    assert!(scene.count_saved().left_out.is_empty(), "they are in the saves again");
+}
+
+/// The same when they are gone before the save in which others have it, and then the server ends in good order, or dies.
+#[test]
+fn what_a_player_gave_away_who_has_left_and_cannot_be_packed_is_not_doubled_by_a_restart() {
+    let disk = MemoryDisk::default();
+    let mut scene = Scene::on(&disk);
+    assert_eq!(scene.let_in(), PLAYERS);
+    let giver = scene.spoil_one_who_gives();
+    scene.simulation.leave(giver.0 as usize - CLIENT_ID_FIRST);
+    scene.run_periods(3);
+    assert_eq!(scene.count("saves.players_quarantined"), 1);
+    drop(scene);
+    let mut scene = Scene::on(&disk);
+    assert_eq!((scene.let_in(), scene.coins()), (PLAYERS - 1, PLAYERS as u32 * COINS_AT_FIRST));
+    assert!(scene.count_saved().holds());
 }
 
 #[test]
@@ -214,10 +321,10 @@ fn who_leaves_and_cannot_be_packed_does_not_come_back_with_what_they_had_before(
     scene.run_periods(3);
     assert_eq!((scene.guests(0), scene.count("saves.players_quarantined")), (0, 1));
     let leases = |scene: &mut Scene| scene.simulation.server_mut().saves_status().map(|status| status.leases);
-    assert_eq!(leases(&mut scene), Some(1), "nobody else has it while this process lives");
+    assert_eq!(leases(&mut scene), Some(0), "what is on disk keeps them out, here and elsewhere");
     all.iter().for_each(|player| scene.simulation.join_again(*player, Box::new(Idle)));
     scene.run_periods(3);
-    assert_eq!((scene.guests(0), leases(&mut scene)), (PLAYERS - 1, Some(PLAYERS)));
+    assert_eq!((scene.guests(0), leases(&mut scene)), (PLAYERS - 1, Some(PLAYERS - 1)));
 }
 
 #[test]
