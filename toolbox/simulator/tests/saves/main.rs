@@ -3,6 +3,7 @@
 
 mod bazaar;
 mod chaos;
+mod damaged;
 mod disk;
 mod killers;
 mod kills;
