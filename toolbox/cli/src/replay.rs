@@ -50,7 +50,7 @@ pub struct ReplayArguments {
     /// Threads that have worlds. The result is the same with any number.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
-    /// End each world after this tick.
+    /// End each world after this tick, and the replay with the last of them.
     #[arg(long, value_name = "N")]
     to_tick: Option<u32>,
     /// Replay this world alone: 7, or 7.2.

@@ -43,7 +43,7 @@ pub use watch::{DoneTick, ReplayWatch};
 use self::of_world::ReplayedWorlds;
 use crate::{
     Server,
-    recording::{About, RecordingFiles, RecordingTail},
+    recording::{About, Block, Group, RecordingFiles, RecordingTail},
     server::Environment,
     settings::{RecordingSettings, Settings},
     tuning::Tuning,
@@ -70,7 +70,8 @@ pub struct ReplayOptions {
     pub threads: usize,
     /// As fast as it was recorded, in steps of about a second; otherwise as fast as it goes.
     pub real_time: bool,
-    /// Each world ends after this tick.
+    /// Each world ends after this tick, and the replay with the last of them: a world that is made later in the recording
+    /// is waited for, and what comes behind all of them is not read. For that the recording is gone through once more, before.
     pub to_tick: Option<u32>,
     /// This world alone.
     pub world: Option<WorldId>,
@@ -252,7 +253,7 @@ impl ReplayGame {
         worker.tunables = self.tuning.numbers_of(&about.tunables);
         let mut worlds = ReplayedWorlds::new(self, worker, options.to_tick).watched(watch);
         let is_wanted = |world: WorldId| options.world.is_none_or(|wanted| wanted == world);
-        let tails = recording.read(|group| {
+        let tails = read(recording, options, |group| {
             worlds.take_group(&group, is_wanted);
             true
         });
@@ -267,4 +268,40 @@ impl ReplayGame {
         report.took = began.elapsed();
         report
     }
+}
+
+/// Gives the groups of a recording in order, as [`RecordingFiles::read`] does, up to the last of which anything is wanted.
+fn read(
+    recording: &RecordingFiles,
+    options: &ReplayOptions,
+    mut each: impl FnMut(Group) -> bool,
+) -> Vec<RecordingTail> {
+    let wanted = options.to_tick.and_then(|last| groups_to_tick(recording, last, options.world));
+    if wanted == Some(0) {
+        return Vec::new();
+    }
+    let mut read = 0;
+    recording.read(|group| {
+        read += 1;
+        each(group) && wanted != Some(read)
+    })
+}
+
+/// How many groups there are up to the last with a tick that is wanted; `None` if that is the last of all. Reads all of the
+/// recording, and replays nothing.
+fn groups_to_tick(recording: &RecordingFiles, last: u32, wanted: Option<WorldId>) -> Option<usize> {
+    let (mut read, mut count) = (0, 0);
+    recording.read(|group| {
+        read += 1;
+        let mut is_ours = false;
+        for block in group.blocks().map_while(Result::ok) {
+            match block {
+                Block::Part { world, .. } => is_ours = wanted.is_none_or(|wanted| wanted == world),
+                Block::Ticks(ticks) if is_ours && of_world::first_tick(ticks) <= last => count = read,
+                _ => {}
+            }
+        }
+        true
+    });
+    (count < read).then_some(count)
 }

@@ -259,7 +259,7 @@ impl<'g> ReplayedWorlds<'g> {
 }
 
 /// The number in front of the first tick.
-fn first_tick(ticks: &[u8]) -> u32 {
+pub(super) fn first_tick(ticks: &[u8]) -> u32 {
     ticks.first_chunk().copied().map_or(0, u32::from_le_bytes)
 }
 

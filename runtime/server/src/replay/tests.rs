@@ -262,6 +262,46 @@ fn a_replay_ends_after_the_tick_that_is_wanted() {
     assert!(report.is_equal());
 }
 
+/// Promise: a replay to a tick ends there, however long the recording goes on, and waits for worlds that are made later.
+#[test]
+fn what_comes_behind_the_wanted_tick_of_all_worlds_is_not_read() {
+    const TICKS: u64 = 120;
+    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-behind-{}", std::process::id())));
+    let _ = fs::remove_dir_all(&folder.0);
+    let (mut server, clock) = server(&settings(&folder.0), &Arc::new(AtomicU32::new(NEVER)), true);
+    server.create_world_as(NewWorld::new(WorldKindId(0), 5)).unwrap();
+    server.prepare(clock.now()).unwrap();
+    for frame in 0..TICKS * FRAMES_PER_TICK {
+        if frame == TICKS / 3 * FRAMES_PER_TICK {
+            server.create_world_as(NewWorld::new(WorldKindId(0), 6)).unwrap();
+        }
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+        // Groups are written once a second.
+        std::thread::sleep(Duration::from_millis(15));
+    }
+    server.end_recording();
+    // Who reads as far as that hears of it.
+    let last = segments_in(&folder.0).unwrap().pop().unwrap().path;
+    let good = fs::read(&last).unwrap();
+    fs::write(&last, &good[..good.len() - 1]).unwrap();
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let game = game(&folder.0, NEVER);
+    let to_tick = |to_tick, world: Option<u32>| {
+        let world = world.map(|index| WorldId::new(index, 0));
+        let options = ReplayOptions { threads: 2, to_tick: Some(to_tick), world, ..ReplayOptions::default() };
+        let report = game.replay(&recording, &options).unwrap();
+        assert!(report.is_equal(), "{report:?}");
+        let watched = game.replay_watched(&recording, &options, &mut Heard::default()).unwrap();
+        assert_eq!((watched.ticks, watched.tails.len()), (report.ticks, report.tails.len()));
+        (report.worlds, report.ticks, report.tails.len())
+    };
+    assert_eq!(to_tick(9, None), (2, 20, 0), "the second comes to it when the first is far beyond");
+    assert_eq!(to_tick(9, Some(0)), (1, 10, 0));
+    let (worlds, ticks, tails) = to_tick(TICKS as u32, None);
+    assert!(worlds == 2 && ticks > TICKS && tails == 1, "nobody comes to it: {ticks} ticks");
+}
+
 /// The tick of the first world in which its process dies: the last of the recording is written by another thread meanwhile.
 const DIES_IN_TICK: u32 = 33;
 

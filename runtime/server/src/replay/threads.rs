@@ -45,7 +45,7 @@ pub(super) fn replay(
             .unzip();
         let mut frame = 0;
         let mut pace = options.real_time.then(Pace::default);
-        let tails = recording.read(|group| {
+        let tails = super::read(recording, options, |group| {
             pace.iter_mut().for_each(|pace| pace.wait_for(group.at_ms));
             frame += 1;
             let group = Arc::new(group);
@@ -59,9 +59,16 @@ pub(super) fn replay(
             is_taken
         });
         drop(senders);
+        // What threads still have to do is a frame, too: the last that a capture shows.
+        if let Some(recorder) = &mut recorder {
+            recorder.frame_begin(frame + 1, GROUP_BUDGET_NS);
+        }
         let mut report = ReplayReport { tails, ..ReplayReport::default() };
         for thread in threads {
             report.merge(thread.join().expect("what worlds do is caught"));
+        }
+        if let Some(recorder) = &mut recorder {
+            recorder.frame_end();
         }
         report
     })
