@@ -99,9 +99,13 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
             say(format_args!("capture: {}", path.display()))?;
         }
     }
-    // Of another build hashes need not hold, and worlds that cannot be made are still a failure.
+    Ok(verdict(&report))
+}
+
+/// Of another build hashes need not hold, and worlds that cannot be made are still a failure.
+fn verdict(report: &ReplayReport) -> Verdict {
     let holds = report.failures.is_empty() && (report.divergences.is_empty() || report.is_other_build);
-    Ok(if holds { Verdict::Fine } else { Verdict::Failed })
+    if holds { Verdict::Fine } else { Verdict::Failed }
 }
 
 /// A world that ends this process is named, with its tick, as a server's report would.
@@ -283,4 +287,37 @@ fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> se
 
 fn seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1_000.0).round() / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use throng::replay::Divergence;
+
+    use super::*;
+
+    /// Promise: where a later build goes another way that is told and is no failure; a world that it cannot make is one.
+    #[test]
+    fn states_of_another_build_need_not_be_equal() {
+        let divergence = Divergence {
+            world: WorldId::new(7, 0),
+            kind: "hideout".to_owned(),
+            at_ms: 0,
+            equal_at: Some(3),
+            ticks: 4,
+            ticks_recorded: 4,
+            components: Vec::new(),
+            entities: Vec::new(),
+            entities_count: 0,
+            random_differs: false,
+        };
+        let check = |is_other_build, has_failures: bool, fails| {
+            let failures = has_failures.then(|| (WorldId::new(7, 0), "no kind".to_owned())).into_iter().collect();
+            let divergences = vec![divergence.clone()];
+            let report = ReplayReport { is_other_build, divergences, failures, ..ReplayReport::default() };
+            assert_eq!(matches!(verdict(&report), Verdict::Failed), fails, "{report:?}");
+        };
+        check(false, false, true);
+        check(true, false, false);
+        check(true, true, true);
+    }
 }

@@ -23,6 +23,7 @@ use super::{DoneTick, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, What
 use crate::{
     lifecycle::NewWorld,
     recording::{RecordingControl, RecordingFiles, TailFault, WorldPlan, segments_in},
+    report::Build,
     server::Server,
     settings::Settings,
     testing::{TestKind, environment},
@@ -143,9 +144,15 @@ fn game(recording: &Path, plant: u32) -> ReplayGame {
 
 /// Two worlds that talk to each other, for so many ticks, each of which takes so long.
 fn record(name: &str, ticks: u64, real: Duration, keeps_checkpoints: bool) -> Folder {
+    record_by(Build::default(), name, ticks, real, keeps_checkpoints)
+}
+
+/// The same by a server of this build.
+fn record_by(build: Build, name: &str, ticks: u64, real: Duration, keeps_checkpoints: bool) -> Folder {
     let folder = Folder(std::env::temp_dir().join(format!("throng-replay-{name}-{}", std::process::id())));
     let _ = fs::remove_dir_all(&folder.0);
     let (mut server, clock) = server(&settings(&folder.0), &Arc::new(AtomicU32::new(NEVER)), keeps_checkpoints);
+    server.set_build(build);
     for seed in [5, 6] {
         server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
     }
@@ -300,6 +307,26 @@ fn what_comes_behind_the_wanted_tick_of_all_worlds_is_not_read() {
     assert_eq!(to_tick(9, Some(0)), (1, 10, 0));
     let (worlds, ticks, tails) = to_tick(TICKS as u32, None);
     assert!(worlds == 2 && ticks > TICKS && tails == 1, "nobody comes to it: {ticks} ticks");
+}
+
+/// Promise: of another build inputs are replayed to the end; states that differ are found and are no failure of it.
+#[test]
+fn a_recording_of_another_build_is_replayed_and_said_to_be_one() {
+    let old = Build { version: "0.1.0".to_owned(), commit: "old".to_owned() };
+    let folder = record_by(old, "build", 60, Duration::ZERO, true);
+    let of_build = |commit: &str, plant| {
+        let mut game = game(&folder.0, plant);
+        (game.version, game.commit) = ("0.1.0".to_owned(), commit.to_owned());
+        replay(&folder.0, game, 2)
+    };
+    let own = of_build("old", NEVER);
+    assert!(own.is_equal() && !own.is_other_build && own.hashes_equal == 120, "{own:?}");
+    let later = of_build("new", NEVER);
+    assert!(later.is_equal() && later.is_other_build && later.hashes_equal == 120, "{later:?}");
+    // The later build does something in another way; what comes after it is replayed as well.
+    let other = of_build("new", 33);
+    assert!(other.is_other_build && !other.is_equal() && other.failures.is_empty(), "{other:?}");
+    assert_eq!((other.ticks, other.divergences.len(), other.hashes_equal), (120, 2, 66), "{other:?}");
 }
 
 /// The tick of the first world in which its process dies: the last of the recording is written by another thread meanwhile.
