@@ -40,6 +40,7 @@ impl RecordingCounter {
     pub fn count_into(&mut self, queue: Option<&std::sync::Arc<RecordingQueue>>, figures: &mut RecordingFigures) {
         let Some(queue) = queue else { return };
         let RecordingCounts {
+            worlds: _,
             parts,
             parts_lost,
             bytes_lost: _,

@@ -90,6 +90,8 @@ pub struct RecordingStatus {
     pub is_on: bool,
     /// `None`: nothing says where to.
     pub folder: Option<PathBuf>,
+    /// Worlds that are recorded now: each from its next checkpoint on, where the recording began after it.
+    pub worlds: u64,
     /// Since the server's start.
     pub bytes_written: u64,
     pub segments: u64,
@@ -239,7 +241,8 @@ impl RecordingControl {
         let folder = self.0.settings.folder.clone();
         let Some(queue) = &self.0.queue else { return RecordingStatus::default() };
         let counts = &queue.counts;
-        let [parts, parts_lost, bytes_lost, bytes_written, segments, segments_dropped, write_errors] = [
+        let [worlds, parts, parts_lost, bytes_lost, bytes_written, segments, segments_dropped, write_errors] = [
+            &counts.worlds,
             &counts.parts,
             &counts.parts_lost,
             &counts.bytes_lost,
@@ -249,9 +252,11 @@ impl RecordingControl {
             &counts.write_errors,
         ]
         .map(|count| count.load(Ordering::Relaxed));
+        let is_on = self.lock().thread.is_some();
         RecordingStatus {
-            is_on: self.lock().thread.is_some(),
+            is_on,
             folder,
+            worlds: if is_on { worlds } else { 0 },
             bytes_written,
             segments,
             segments_dropped,

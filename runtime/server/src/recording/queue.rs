@@ -66,6 +66,8 @@ pub(crate) fn lock_within<T: ?Sized>(lock: &Mutex<T>, within: Duration) -> Optio
 /// relaxed order is enough, as for all else here: parts themselves go through the queue.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingCounts {
+    /// As they are, not since the start. Written by the thread.
+    pub worlds: AtomicU64,
     pub parts: AtomicU64,
     pub parts_lost: AtomicU64,
     pub bytes_lost: AtomicU64,

@@ -166,6 +166,7 @@ impl<D: Disk> Writer<D> {
         while let Some(message) = self.queue.pop() {
             self.take(message);
         }
+        self.queue.counts.worlds.store(self.plans.len() as u64, Ordering::Relaxed);
     }
 
     /// Writes all that waits, on whichever thread.

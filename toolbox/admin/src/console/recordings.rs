@@ -42,9 +42,10 @@ fn text(status: &RecordingStatus) -> String {
     };
     let is = if status.is_on { "is recorded" } else { "is not recorded" };
     format!(
-        "what enters the worlds {is}, into {}: {} bytes in {} segments since the start, {} of these dropped for room; {} parts, \
-         {} lost with {} bytes; {} bytes wait; {} errors of the disk",
+        "what enters the worlds {is}, into {}: {} worlds now; {} bytes in {} segments since the start, {} of these dropped for \
+         room; {} parts, {} lost with {} bytes; {} bytes wait; {} errors of the disk",
         folder.display(),
+        status.worlds,
         status.bytes_written,
         status.segments,
         status.segments_dropped,
@@ -60,6 +61,7 @@ fn object(status: &RecordingStatus) -> serde_json::Value {
     json!({
         "is_on": status.is_on,
         "folder": status.folder,
+        "worlds": status.worlds,
         "bytes_written": status.bytes_written,
         "segments": status.segments,
         "segments_dropped": status.segments_dropped,
