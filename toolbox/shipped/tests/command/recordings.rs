@@ -115,6 +115,16 @@ fn frontier_comes_again() {
     assert_eq!(ticks.max(), Some(60));
 }
 
+/// Promise: how many workers the recorded server had does not matter. A replay does a world's tick on one thread; the recorded
+/// worlds' clients were served in one batch, in two and in three, on as many workers as were idle (from 128 clients on).
+#[test]
+fn a_world_that_many_workers_shared_comes_again_on_one_thread() {
+    for workers in ["1", "2", "8"] {
+        let size = ["--players", "200", "--npcs", "200"];
+        Recorded::play_with((SETTINGS, workers), "frontier", &size, 200, 6).check(1, 80);
+    }
+}
+
 #[test]
 fn what_cannot_be_replayed_is_told() {
     let place = folder("recordings-none");
