@@ -7,12 +7,14 @@
 
 mod simulated;
 
+use duel::DuelSettings;
 use throng::inspection::WorldHash;
 use throng_net::transport::{Impairment, Recording};
 use throng_simulator::{Difference, Replay, SimulationSettings, first_difference};
 
 struct Recorded {
     settings: SimulationSettings,
+    matches: DuelSettings,
     recording: Recording,
     hashes: Vec<WorldHash>,
 }
@@ -20,34 +22,43 @@ struct Recorded {
 impl Recorded {
     /// Plays with one worker; everybody is in a match for most of the time.
     fn play(seed: u64, bots: usize, seconds: u32) -> Self {
+        Self::play_in(seed, simulated::short(), bots, seconds)
+    }
+
+    fn play_in(seed: u64, matches: DuelSettings, bots: usize, seconds: u32) -> Self {
         let impairment = Impairment::bad(0.02);
         let settings = SimulationSettings { record: true, hash: true, impairment, ..simulated::settings(seed) };
-        let mut simulation = simulated::game_with_bots(&settings, simulated::short(), bots);
+        let mut simulation = simulated::game_with_bots(&settings, matches.clone(), bots);
         simulation.run_for(f64::from(seconds));
         let totals = simulation.totals();
         assert_eq!(totals.playing, bots as u64, "{totals:?}");
         assert!(totals.counter("shots") > 0, "nobody fought: {totals:?}");
         let hashes = simulation.hashes().to_vec();
-        assert!(hashes.len() >= bots / 10 * 100 * (seconds as usize - 10), "there are only {} hashes", hashes.len());
-        Self { settings, recording: simulation.recording(), hashes }
+        // Matches are full for most of the time, at 128 Hz.
+        let hashes_min = bots / (2 * usize::from(matches.team_size)) * 100 * (seconds as usize - 10);
+        assert!(hashes.len() >= hashes_min, "there are only {} hashes", hashes.len());
+        Self { settings, matches, recording: simulation.recording(), hashes }
     }
 
     /// Where a server that is fed with this recording parts from the recorded one.
     fn replay(&self, workers_count: usize, recording: Recording) -> Option<Difference> {
         let settings = SimulationSettings { workers_count, ..self.settings.clone() };
-        let replayed = Replay::run(&settings, recording, simulated::game(simulated::short()));
+        let replayed = Replay::run(&settings, recording, simulated::game(self.matches.clone()));
         first_difference(&self.hashes, replayed.expect("it was set up once already").hashes())
+    }
+
+    fn check(&self, workers: &[usize]) {
+        for &workers_count in workers {
+            if let Some(difference) = self.replay(workers_count, self.recording.clone()) {
+                panic!("seed {}, {workers_count} workers: {difference}", self.settings.seed);
+            }
+        }
     }
 }
 
 #[test]
 fn a_recorded_game_comes_again_with_one_and_with_two_workers() {
-    let recorded = Recorded::play(3, 20, 40);
-    for workers_count in [1, 2] {
-        if let Some(difference) = recorded.replay(workers_count, recorded.recording.clone()) {
-            panic!("{workers_count} workers: {difference}");
-        }
-    }
+    Recorded::play(3, 20, 40).check(&[1, 2]);
 }
 
 #[test]
@@ -62,4 +73,41 @@ fn a_replay_that_lacks_a_datagram_is_told_apart() {
         recorded.replay(2, recording).is_some()
     });
     assert!(is_noticed, "many datagrams were missing in turn and nobody noticed");
+}
+
+/// The promise in full, in parts that can be run one by one: a thousand seeds, each with 10,000 ticks of a small game, done twice.
+mod of_many_seeds {
+    use super::*;
+
+    fn check(seeds: std::ops::Range<u64>) {
+        for seed in seeds {
+            // 80 s at 128 Hz. Matches of two against two, which come and go.
+            let matches = DuelSettings { team_size: 2, ..simulated::short() };
+            let recorded = Recorded::play_in(seed, matches, 4, 80);
+            recorded.check(&[if seed % 2 == 0 { 2 } else { 8 }]);
+        }
+    }
+
+    macro_rules! parts {
+        ($($name:ident: $seeds:expr,)*) => {$(
+            #[test]
+            #[ignore = "full form: a tenth of it, some minutes"]
+            fn $name() {
+                check($seeds);
+            }
+        )*};
+    }
+
+    parts! {
+        r29_seeds_0_to_99: 0..100,
+        r29_seeds_100_to_199: 100..200,
+        r29_seeds_200_to_299: 200..300,
+        r29_seeds_300_to_399: 300..400,
+        r29_seeds_400_to_499: 400..500,
+        r29_seeds_500_to_599: 500..600,
+        r29_seeds_600_to_699: 600..700,
+        r29_seeds_700_to_799: 700..800,
+        r29_seeds_800_to_899: 800..900,
+        r29_seeds_900_to_999: 900..1_000,
+    }
 }
