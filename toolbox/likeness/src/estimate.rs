@@ -35,11 +35,12 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Its error as a share of the rate, beside this other side's.
+    /// Its error as a share of the rate, beside this other side's. Of few, time tells how these few would play on, and the other side how
+    /// far such few are from all: both are in it, one on top of the other.
     pub fn error_share(&self, other: &Self) -> f64 {
         let own = self.error / self.rate;
         let as_others = other.apart.filter(|_| self.apart.is_none());
-        own.max(as_others.map_or(0.0, |apart| apart / (self.players.max(1) as f64).sqrt()))
+        own.hypot(as_others.map_or(0.0, |apart| apart / (self.players.max(1) as f64).sqrt()))
     }
 
     /// Whether this is beyond doubt more than nothing, beside a side that never had it: at the least rate that may be meant, those
