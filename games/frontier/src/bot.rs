@@ -129,6 +129,8 @@ pub struct FrontierBot {
     senses: Senses,
     settler: Settler,
     leaves_land_alone: bool,
+    /// Times as often as [`CAST_S`] says.
+    casts: f32,
     errand: Errand,
     progress: Progress,
     bodiless: Bodiless,
@@ -159,6 +161,7 @@ impl FrontierBot {
             senses: Senses::default(),
             settler: Settler::default(),
             leaves_land_alone: false,
+            casts: 1.0,
             errand: Errand::new(if scenario == ONE_PLACE { 1 } else { errand::CAMPS }),
             progress: Progress::default(),
             bodiless: Bodiless::default(),
@@ -172,6 +175,12 @@ impl FrontierBot {
             was_alive: true,
             counts: Counts::default(),
         }
+    }
+
+    /// The same bot, which casts so many times as often in a fight [>= 0].
+    pub fn casting(mut self, times: f32) -> Self {
+        self.casts = times;
+        self
     }
 
     /// The same bot, which changes nothing of the land.
@@ -293,7 +302,7 @@ impl FrontierBot {
         let direction = self.towards(at, there, STRIKE_M);
         self.heading = (there[0] - at[0]).atan2(there[1] - at[1]);
         let input = self.input(direction).running(true).attacking(true);
-        if !once_in(CAST_S, THINK_HZ, rng) {
+        if !once_in(CAST_S / self.casts, THINK_HZ, rng) {
             return input;
         }
         use Ability::*;

@@ -41,6 +41,7 @@ pub fn game() -> Game {
     .option(GameOption::ALL_AWAKE)
     .option(SCAN_EVERYTHING)
     .option(NO_THROTTLES)
+    .option(BOT_CASTS)
     // There is one world, so none can be costlier than the others.
     .faults(|fault| fault != FaultSwitch::CostlyHideout)
     .scenarios(&SCENARIOS)
@@ -62,7 +63,14 @@ fn settings(arguments: &Arguments) -> FrontierSettings {
     settings
 }
 
+/// How bots can be made more like people.
+const BOT_CASTS: GameOption =
+    GameOption::value::<f32>("bot-casts", "TIMES", "How often bots cast in a fight, of what they do anyhow [0 to 4]")
+        .for_bots_too()
+        .fits("casts");
+
 fn bots(options: &Options, scenario: Scenario) -> impl Fn(usize) -> FrontierBot + use<> {
     let guide = BotGuide::load(!options.has(NO_THROTTLES.name()));
-    move |_bot| FrontierBot::in_scenario(guide.clone(), scenario)
+    let casts = options.value(BOT_CASTS.name()).unwrap_or(1.0_f32).clamp(0.0, 4.0);
+    move |_bot| FrontierBot::in_scenario(guide.clone(), scenario).casting(casts)
 }
