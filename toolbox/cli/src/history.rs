@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use throng::text_table::{Cell, Column, TextTable};
-use throng_lab::history::{self, Contents, Findings};
+use throng_lab::history::{self, CommitOrder, Contents, Findings};
 
 use crate::{
     outcome::{CommandResult, Verdict},
@@ -35,7 +35,10 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
     let HistoryArguments { folder, html, fail_on_slower, json } = arguments;
     let contents = history::read(&folder)?;
     tell_faults(&contents);
-    let findings = Findings::of(&contents.records);
+    let findings = Findings::in_order(&contents.records, &CommitOrder::around(&folder, &contents.records));
+    for why in findings.not_by_git() {
+        remark(format_args!("note commits stand in the order in which they were first measured: {why}"));
+    }
     let (told, above) = (findings.told(), findings.above_budget());
     if let Some(path) = &html {
         history::write_page(path, &findings.page(&contents, &folder)?)?;
@@ -49,6 +52,7 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
             .map(|one| {
                 json!({
                     "series": one.series.title(), "machine": one.series.machine, "runs": one.series.runs().count(),
+                    "not_by_git": one.series.not_by_git,
                     "commits": one.series.commits.iter().map(|commit| commit.commit).collect::<Vec<_>>(),
                 })
             })

@@ -9,7 +9,8 @@
 //! | [`machine`] | facts about the host, with a short calibration, and whether two hosts can be compared |
 //! | [`record`] | one run |
 //! | [`store`] | a folder of lines that only grows |
-//! | [`series`] | runs of a like load on like machines, in the order of time |
+//! | [`series`] | runs of a like load on like machines, in the order of commits |
+//! | [`commit_order`] | commits as a repository has them, whenever they were measured |
 //! | [`changes`] | where a series changes, by a test that outliers do not fool |
 //! | [`student`] | how far a mean of few may be off |
 //!
@@ -17,6 +18,7 @@
 //! some ms for a store of a thousand runs.
 
 pub mod changes;
+pub mod commit_order;
 pub mod machine;
 pub mod record;
 pub mod series;

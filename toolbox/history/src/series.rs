@@ -1,11 +1,12 @@
-//! Series: runs that may be held against each other, in the order of time.
+//! Series: runs that may be held against each other, in the order of commits.
 //!
 //! Runs belong together where kind, name and scenario are the same and the machines are alike ([`Machine::is_like`]). A commit's
-//! runs stand together, where the first of them was: a commit that is measured again later says no more of that later
-//! time.
+//! runs stand together, whenever they were made. Commits stand as a repository has them ([`CommitOrder`]); if it does not know all of
+//! a series, they stand where the first run of each was.
 
 use std::collections::BTreeMap;
 
+use crate::commit_order::CommitOrder;
 use crate::machine::Machine;
 use crate::record::{Record, RunKind};
 
@@ -22,6 +23,8 @@ pub struct Series<'a> {
     pub machine: &'a Machine,
     /// At least one, the earliest first.
     pub commits: Vec<Commit<'a>>,
+    /// Why commits stand as they were first measured; `None`: they stand as the repository has them.
+    pub not_by_git: Option<String>,
 }
 
 /// A commit and its runs.
@@ -53,8 +56,13 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Sorts records, which come by time, into series.
+/// Sorts records, which come by time, into series, of which commits stand as they were first measured.
 pub fn group(records: &[Record]) -> Vec<Series<'_>> {
+    group_in(records, &CommitOrder::unknown("nobody asked a repository"))
+}
+
+/// The same with commits in their own order.
+pub fn group_in<'a>(records: &'a [Record], order: &CommitOrder) -> Vec<Series<'a>> {
     let mut by_load: BTreeMap<(RunKind, &str, &str), Vec<Vec<&Record>>> = BTreeMap::new();
     for record in records {
         let machines = by_load.entry((record.kind, &record.name, &record.scenario)).or_default();
@@ -66,10 +74,22 @@ pub fn group(records: &[Record]) -> Vec<Series<'_>> {
     let series = by_load.into_iter().flat_map(|((kind, name, scenario), machines)| {
         machines.into_iter().map(move |runs| {
             let latest = &runs[runs.len().saturating_sub(RUNS_MAX)..];
-            Series { kind, name, scenario, machine: &runs[0].machine, commits: commits(latest) }
+            let (commits, not_by_git) = in_order(commits(latest), order);
+            Series { kind, name, scenario, machine: &runs[0].machine, commits, not_by_git }
         })
     });
     series.collect()
+}
+
+fn in_order<'a>(commits: Vec<Commit<'a>>, order: &CommitOrder) -> (Vec<Commit<'a>>, Option<String>) {
+    match order.places_of(commits.iter().map(|one| one.commit)) {
+        Ok(places) => {
+            let mut placed: Vec<(usize, Commit<'a>)> = places.into_iter().zip(commits).collect();
+            placed.sort_by_key(|(place, _)| *place);
+            (placed.into_iter().map(|(_, commit)| commit).collect(), None)
+        }
+        Err(why) => (commits, Some(why)),
+    }
 }
 
 fn commits<'a>(runs: &[&'a Record]) -> Vec<Commit<'a>> {

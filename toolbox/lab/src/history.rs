@@ -19,6 +19,7 @@ use crate::load::LoadRun;
 use crate::load_report::LoadReport;
 use crate::{history_page, report};
 
+pub use throng_history::commit_order::CommitOrder;
 pub use throng_history::store::{Contents, read};
 
 /// Keeps a run in a history. None is kept of a run that was not whole, or whose server recorded nothing: it says nothing of
@@ -94,17 +95,20 @@ pub fn of_run(run: &LoadRun, folder: &Path) -> Result<Option<OwnHistory>, StoreE
     // It is known by what was played; the machine is that of the store's own record.
     let kept = record(&run.report, Machine::default(), unix_s(std::time::SystemTime::now()))?;
     Ok(match kept {
-        Some(kept) => own_history(&kept, &read(folder)?.records),
+        Some(kept) => {
+            let records = read(folder)?.records;
+            own_history(&kept, &records, &CommitOrder::around(folder, &records))
+        }
         None => None,
     })
 }
 
-fn own_history(kept: &Record, records: &[Record]) -> Option<OwnHistory> {
+fn own_history(kept: &Record, records: &[Record], order: &CommitOrder) -> Option<OwnHistory> {
     let load = |run: &Record| (run.kind, run.name.clone(), run.scenario.clone());
     let itself = records.iter().rfind(|other| load(other) == load(kept))?;
     let is_like = |other: &&Record| load(other) == load(itself) && other.machine.is_like(&itself.machine);
     let like: Vec<Record> = records.iter().filter(is_like).cloned().collect();
-    let findings = Findings::of(&like);
+    let findings = Findings::in_order(&like, order);
     let all_us = |run: &Record| run.times_us.values().sum::<f64>();
     let (itself, before) = like.split_last()?;
     let mut usual: Vec<f64> = before.iter().rev().take(USUAL_RUNS).map(all_us).collect();
@@ -178,13 +182,24 @@ fn is_above(took_us: Option<f64>, budget_us: Option<f64>) -> bool {
 }
 
 impl<'a> Findings<'a> {
-    /// Looks at all series of these records, which come by time. Some ms for each series of a hundred runs.
+    /// Looks at all series of these records, which come by time, with commits as they were first measured. Some ms for each series
+    /// of a hundred runs.
     pub fn of(records: &'a [Record]) -> Self {
-        let series = series::group(records).into_iter().map(|series| {
+        Self::in_order(records, &CommitOrder::unknown("no repository was asked"))
+    }
+
+    /// The same with commits in this order.
+    pub fn in_order(records: &'a [Record], order: &CommitOrder) -> Self {
+        let series = series::group_in(records, order).into_iter().map(|series| {
             let changes = changes::find(&series, |record| &record.times_us);
             SeriesFindings { series, changes }
         });
         Self { series: series.collect() }
+    }
+
+    /// Why commits of some series stand as they were first measured, once for each reason.
+    pub fn not_by_git(&self) -> BTreeSet<&str> {
+        self.series.iter().filter_map(|one| one.series.not_by_git.as_deref()).collect()
     }
 
     /// All changes, in the order of series and commits.
@@ -304,7 +319,8 @@ mod tests {
     fn a_run_is_held_against_those_like_it_that_were_before() {
         let mut records = records();
         let kept = records[29].clone();
-        let own = own_history(&kept, &records).unwrap();
+        let order = CommitOrder::unknown("a test's");
+        let own = own_history(&kept, &records, &order).unwrap();
         assert_eq!((own.runs, own.commits, own.changes.len()), (30, 10, 1), "{own:?}");
         assert_eq!(own.changes[0].subsystem, "shots");
         let usual_us = own.usual_us.expect("there are runs before");
@@ -312,7 +328,7 @@ mod tests {
         // Others are not asked.
         records.iter_mut().for_each(|record| record.scenario = "no-buy, 10 players, 0 NPCs".to_owned());
         records.push(kept.clone());
-        let own = own_history(&kept, &records).unwrap();
+        let own = own_history(&kept, &records, &order).unwrap();
         assert_eq!((own.runs, own.usual_us, own.changes.len()), (1, None, 0), "{own:?}");
     }
 

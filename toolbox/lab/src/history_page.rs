@@ -45,6 +45,9 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
     let sections = html! {
         @if !told.is_empty() { section { h2 { "Changes" } (changes(&told)) } }
         @if !above.is_empty() { section { h2 { "Above their budget" } (above_budget(&above)) } }
+        @for why in findings.not_by_git() {
+            p { "Commits of some runs stand in the order in which they were first measured: " (why) "." }
+        }
         @for section in &sections { (section) }
         @if contents.faults_count > 0 {
             section {
