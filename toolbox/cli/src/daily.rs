@@ -133,6 +133,9 @@ fn tell(report: &DayReport) {
             DayVerdict::NotRun => "note",
         };
         remark(format_args!("{word} {}, {}: {}", run.game, run.scenario, run.verdict.name()));
+        for slowdown in run.slowdowns() {
+            remark(format_args!("     {}", slowdown.in_words()));
+        }
         if let Some(death) = &run.death {
             let linked = [&death.crash_report, &death.capture, &death.recording];
             let linked: Vec<&str> = linked.into_iter().flatten().map(String::as_str).collect();

@@ -85,10 +85,13 @@ pub struct OwnHistory {
     pub change_percent: Option<f64>,
     /// Where its series changes, at whichever commits.
     pub changes: Vec<ToldChange>,
+    /// Of these what became slower, is so still, and is not usual yet: no more than [`USUAL_RUNS`] runs are of its first bad commit
+    /// and those after it.
+    pub slowdowns: Vec<ToldChange>,
 }
 
 /// Runs that are usual: the latest before a run.
-const USUAL_RUNS: usize = 20;
+pub const USUAL_RUNS: usize = 20;
 
 /// What the history in `folder`, in which the run was kept last, says of it. None of a run that is not kept.
 pub fn of_run(run: &LoadRun, folder: &Path) -> Result<Option<OwnHistory>, StoreError> {
@@ -121,6 +124,7 @@ fn own_history(kept: &Record, records: &[Record], order: &CommitOrder) -> Option
         usual_us,
         change_percent: usual_us.filter(|usual| *usual > 0.0).map(|usual| 100.0 * (tick_us / usual - 1.0)),
         changes: findings.told(),
+        slowdowns: findings.series.iter().flat_map(SeriesFindings::new_slowdowns).collect(),
     })
 }
 
@@ -158,6 +162,22 @@ pub struct ToldChange {
     /// What the rules let it take at the first bad commit (µs), and whether it took more after the change. None where nothing is said.
     pub budget_us: Option<f64>,
     pub is_above_budget: bool,
+}
+
+impl ToldChange {
+    /// For a person: `shots is slower by 20.0 % (10.00 µs before, 12.00 after), likeliest since commit5 (1 suspect after commit4)`.
+    pub fn in_words(&self) -> String {
+        let Self { subsystem, verdict, suspects_count, good_commit, likely_commit, .. } = self;
+        let us = match (self.before_us, self.after_us) {
+            (before, after) if before.is_finite() => format!(" ({before:.2} µs before, {after:.2} after)"),
+            _ => String::new(),
+        };
+        let suspects = if *suspects_count == 1 { "suspect" } else { "suspects" };
+        format!(
+            "{subsystem} is {verdict} by {:.1} %{us}, likeliest since {likely_commit} ({suspects_count} {suspects} after {good_commit})",
+            self.change_percent.abs()
+        )
+    }
 }
 
 /// A subsystem that took more than the rules let it, at the latest commit of its series.
@@ -250,6 +270,18 @@ impl SeriesFindings<'_> {
         above
     }
 
+    /// What became slower, not faster since, and so late that it is not usual yet.
+    fn new_slowdowns(&self) -> Vec<ToldChange> {
+        let is_latest = |change: &Change| {
+            let of_it = self.changes.iter().filter(|other| other.subsystem == change.subsystem);
+            of_it.map(|other| other.likely).max() == Some(change.likely)
+        };
+        let runs_since =
+            |change: &Change| self.series.commits[change.bad..].iter().map(|commit| commit.runs.len()).sum::<usize>();
+        let is_new = |change: &Change| change.is_slower() && is_latest(change) && runs_since(change) <= USUAL_RUNS;
+        self.changes.iter().zip(self.told()).filter(|(change, _)| is_new(change)).map(|(_, told)| told).collect()
+    }
+
     pub fn told(&self) -> Vec<ToldChange> {
         let commit = |place: usize| self.series.commits[place].commit.to_owned();
         let told = |change: &Change| {
@@ -323,6 +355,7 @@ mod tests {
         let own = own_history(&kept, &records, &order).unwrap();
         assert_eq!((own.runs, own.commits, own.changes.len()), (30, 10, 1), "{own:?}");
         assert_eq!(own.changes[0].subsystem, "shots");
+        assert_eq!(own.slowdowns, own.changes, "of fifteen runs since");
         let usual_us = own.usual_us.expect("there are runs before");
         assert!((16.9..17.1).contains(&usual_us) && own.change_percent.is_some_and(|percent| percent.abs() < 1.0));
         // Others are not asked.
@@ -330,6 +363,30 @@ mod tests {
         records.push(kept.clone());
         let own = own_history(&kept, &records, &order).unwrap();
         assert_eq!((own.runs, own.usual_us, own.changes.len()), (1, None, 0), "{own:?}");
+    }
+
+    /// Promise: a slowdown counts until it is usual, or until the subsystem becomes faster.
+    #[test]
+    fn a_slowdown_counts_while_it_is_new() {
+        // So many runs of 10 µs, and then of these.
+        let slowdowns = |before: u64, after: &[(u64, f64)]| {
+            let levels = [&[(before, 10.0)], after].concat();
+            let us = levels.iter().flat_map(|(runs, us)| std::iter::repeat_n(*us, *runs as usize));
+            let run = |(number, us): (usize, f64)| {
+                let us = us + 0.01 * (number % 4) as f64;
+                let commit = format!("commit{}", number / 3);
+                record(&report(&commit, us), Machine::default(), 1_000 + number as u64).unwrap().unwrap()
+            };
+            let records: Vec<Record> = us.enumerate().map(run).collect();
+            let own = own_history(records.last().unwrap(), &records, &CommitOrder::unknown("a test's")).unwrap();
+            assert_eq!(own.changes.len(), after.len(), "{own:?}");
+            own.slowdowns.len()
+        };
+        assert_eq!(slowdowns(15, &[(9, 12.0)]), 1);
+        assert_eq!(slowdowns(15, &[(18, 12.0)]), 1);
+        assert_eq!(slowdowns(15, &[(21, 12.0)]), 0, "that is what it takes by now");
+        assert_eq!(slowdowns(15, &[(9, 8.0)]), 0, "faster");
+        assert_eq!(slowdowns(15, &[(9, 12.0), (9, 10.0)]), 0, "it was mended");
     }
 
     #[test]

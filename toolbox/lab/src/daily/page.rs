@@ -143,14 +143,15 @@ fn death_links(death: &DayDeath) -> Markup {
 /// What has no room in the table; nothing of a run that is as it should be.
 fn details(run: &DayRun) -> Markup {
     let capture = run.worst_frame.as_ref().and_then(|worst| worst.capture.as_ref());
-    let has_some =
-        run.why.is_some() || run.death.is_some() || !run.host.is_empty() || run.bars_broken().next().is_some();
+    let is_told = run.why.is_some() || run.death.is_some() || !run.host.is_empty();
+    let has_some = is_told || run.bars_broken().next().is_some() || !run.slowdowns().is_empty();
     html! {
         @if has_some {
             section {
                 h2 { (name(run)) ": " (run.verdict.name()) }
                 @if let Some(why) = &run.why { p { (why) } }
                 @for bar in run.bars_broken() { p { code { (bar.to_string()) } } }
+                @for slowdown in run.slowdowns() { p { (slowdown.in_words()) } }
                 @if let Some(death) = &run.death {
                     table {
                         tr { th { "Died of" } td { (death.words) } }

@@ -8,7 +8,7 @@ use super::folder::{DayFolder, relative, run_name};
 use super::host_findings::{self, HostFinding};
 use super::linked_captures::{Captures, LinkedCapture, WantedFrame};
 use crate::bars::Bar;
-use crate::history::OwnHistory;
+use crate::history::{OwnHistory, ToldChange};
 use crate::left_behind::{CRASHES, death_in, recording_in};
 use crate::load::LoadRun;
 use crate::load_report::EndedEarly;
@@ -23,7 +23,7 @@ const CRASH_CAPTURE: &str = "last.capture";
 pub enum DayVerdict {
     /// All bars held.
     Passed,
-    /// Some did not, or the run could not be made.
+    /// Some did not, its own history says that something became slower, or the run could not be made.
     Failed,
     /// The server ended before its time, or badly when it was told to.
     Died,
@@ -117,6 +117,7 @@ impl DayRun {
         let report = &run.report;
         let captures = Captures::look(day.path(), &report.capture_files);
         let server = report.ended_early.as_ref().filter(|ended| ended.process == "serve");
+        let is_slower = history.as_ref().is_some_and(|history| !history.slowdowns.is_empty());
         let why = match (&report.not_filled, &report.ended_early, report.interrupted) {
             (_, Some(ended), _) => Some(ended.to_string()),
             (Some(not_filled), ..) => Some(not_filled.to_string()),
@@ -127,7 +128,7 @@ impl DayRun {
         let folder = day.path().join(&to_come.folder);
         let signature = report.deaths.first().map(|group| group.signature.clone());
         Self {
-            verdict: match (server, report.passed) {
+            verdict: match (server, report.passed && !is_slower) {
                 (Some(_), _) => DayVerdict::Died,
                 (None, true) => DayVerdict::Passed,
                 (None, false) => DayVerdict::Failed,
@@ -145,6 +146,11 @@ impl DayRun {
             host: host_findings::of(run, &captures),
             ..to_come
         }
+    }
+
+    /// What its history finds slower, and not usual yet.
+    pub fn slowdowns(&self) -> &[ToldChange] {
+        self.history.as_ref().map_or(&[], |history| &history.slowdowns)
     }
 
     pub fn bars_broken(&self) -> impl Iterator<Item = &Bar> {

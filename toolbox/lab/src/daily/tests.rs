@@ -7,7 +7,7 @@ use throng_crash::CrashReport;
 
 use super::*;
 use crate::bars::{Bar, Requirement};
-use crate::history::OwnHistory;
+use crate::history::{OwnHistory, ToldChange};
 use crate::load::LoadRun;
 use crate::load_report::{EndedEarly, LoadReport};
 use crate::seconds::Second;
@@ -140,6 +140,45 @@ fn a_day_has_passed_when_all_its_runs_have() {
     assert!(report.passed && report.runs.len() == 2);
     report.interrupt(NOW);
     assert!(!report.passed);
+}
+
+/// Promise: a run whose history finds something slower has not passed, whatever its bars say, and neither has the day.
+#[test]
+fn a_slowdown_in_its_own_history_is_part_of_the_verdict() {
+    let root = Root::new("slower");
+    let day = DayFolder::make(&root.0, NOW).unwrap();
+    let good = LoadReport { game: "duel".into(), scenario: "usual".into(), passed: true, ..LoadReport::default() };
+    let slower = ToldChange {
+        series: "load duel, usual".to_owned(),
+        subsystem: "shots".to_owned(),
+        verdict: "slower",
+        change_percent: 20.0,
+        before_us: 10.0,
+        after_us: 12.0,
+        good_commit: "commit4".to_owned(),
+        bad_commit: "commit5".to_owned(),
+        likely_commit: "commit5".to_owned(),
+        suspects_count: 1,
+        deviations: 9.0,
+        budget_us: None,
+        is_above_budget: false,
+    };
+    let day_of = |changes: &[ToldChange], slowdowns: &[ToldChange]| {
+        let (changes, slowdowns) = (changes.to_vec(), slowdowns.to_vec());
+        let history = OwnHistory { runs: 30, changes, slowdowns, ..OwnHistory::default() };
+        let mut report = DayReport::begin(&day, NOW, "1.2.3", "abc", vec![DayRun::to_come("duel", "usual")]);
+        report.put(DayRun::of(&run_of(good.clone()), &day, Some(history), "throng"), NOW + 60);
+        report.write(&day).unwrap();
+        report
+    };
+    let usual_by_now = day_of(std::slice::from_ref(&slower), &[]);
+    assert!(usual_by_now.passed, "{usual_by_now:?}");
+    let new = day_of(std::slice::from_ref(&slower), std::slice::from_ref(&slower));
+    assert_eq!((new.passed, new.runs[0].verdict), (false, DayVerdict::Failed));
+    let page = std::fs::read_to_string(day.path().join("report.html")).unwrap();
+    let words =
+        "shots is slower by 20.0 % (10.00 µs before, 12.00 after), likeliest since commit5 (1 suspect after commit4)";
+    assert!(page.contains(words), "{page}");
 }
 
 /// Promise: a server that dies before it is ready, of which a run says nothing, leads to its report all the same.
