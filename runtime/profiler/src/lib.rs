@@ -21,6 +21,7 @@ mod category;
 mod control;
 mod cores;
 mod counter;
+pub mod end_hook;
 mod hand_off;
 mod kept;
 pub mod log;

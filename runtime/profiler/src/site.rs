@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use throng_platform::ticks::Calibration;
 
 use crate::category::Category;
+use crate::end_hook;
 use crate::rules::KindBudgets;
 use crate::world_kind::{self, KIND_ROWS, KindNumber};
 
@@ -307,7 +308,12 @@ impl Registry {
                 by_kind[row] = ticks(of_kind);
             }
         }
-        let least_of_kind = by_kind.into_iter().filter(|&ticks| ticks > 0).min();
+        let mut least_of_kind = by_kind.into_iter().filter(|&ticks| ticks > 0).min();
+        let subsystem = self.subsystems.iter().position(|&name| name == site.subsystem_name());
+        if subsystem.is_some_and(|number| end_hook::of_subsystem(number as u32).is_some()) {
+            // Every scope of it is looked at more closely.
+            least_of_kind = Some(0);
+        }
         by_kind[0] = if least_of_kind.is_some() { of_all } else { 0 };
         let place = (id.0 as usize % SITES_MAX) * KIND_ROWS;
         for (word, ticks) in BY_KIND[place..].iter().zip(by_kind) {

@@ -18,6 +18,7 @@ use throng_platform::{threads, ticks};
 pub use throng_capture::model::ThreadClass;
 
 use crate::block::{CurrentBlock, Writer};
+use crate::end_hook;
 use crate::overruns::{self, Overrun};
 use crate::record::{Record, SHORT_TICKS_MAX};
 use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, budget_ticks_in, word_parts};
@@ -353,9 +354,7 @@ pub(crate) fn begin_divided(site: &'static Site, first: &'static Site) -> (Optio
 #[inline(always)]
 pub(crate) fn end_divided(around: Begun, last: Option<OpenPhase>) {
     let now = ticks::now();
-    if let Some(last) = last {
-        last.end_at(now);
-    }
+    let now = last.map_or(now, |last| last.end_at(now));
     around.end(now);
 }
 
@@ -378,7 +377,7 @@ impl OpenPhase {
         }
         let now = ticks::now();
         let open = self.cells.innermost_open();
-        self.record(open, now);
+        let now = self.record(open, now);
         open.set_phase(site, word, now);
         add(&self.cells.scopes, 1);
     }
@@ -395,21 +394,23 @@ impl OpenPhase {
 
     #[inline(always)]
     pub(crate) fn end(self) {
-        self.end_at(ticks::now());
+        let _ = self.end_at(ticks::now());
     }
 
     #[inline(always)]
-    fn end_at(self, now: u64) {
+    fn end_at(self, now: u64) -> u64 {
         let depth = self.cells.depth.load(Ordering::Relaxed);
-        self.record(&self.cells.open[depth as usize % DEPTH_MAX], now);
+        let now = self.record(&self.cells.open[depth as usize % DEPTH_MAX], now);
         self.cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
+        now
     }
 
+    /// Returns when it has ended.
     #[inline(always)]
-    fn record(self, open: &OpenScope, now: u64) {
+    fn record(self, open: &OpenScope, now: u64) -> u64 {
         let (id, subsystem) = word_parts(open.word.load(Ordering::Relaxed));
         let (at, budget) = (open.begin.load(Ordering::Relaxed), open.budget.load(Ordering::Relaxed));
-        self.cells.record(open, (id, subsystem), budget, (at, now));
+        self.cells.record(open, (id, subsystem), budget, (at, now))
     }
 }
 
@@ -440,7 +441,7 @@ impl Begun {
     fn end(self, now: u64) {
         let Begun { cells, site, word, at } = self;
         let depth = cells.depth.load(Ordering::Relaxed);
-        cells.record(&cells.open[depth as usize % DEPTH_MAX], word_parts(word), site.budget_ticks(), (at, now));
+        let _ = cells.record(&cells.open[depth as usize % DEPTH_MAX], word_parts(word), site.budget_ticks(), (at, now));
         // Never below zero: every scope that ends has begun, in this thread.
         cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
     }
@@ -449,7 +450,22 @@ impl Begun {
 /// Records a scope that is long, too long, has allocated or finds its block full.
 #[cold]
 #[inline(never)]
-fn record_slowly(cells: &'static ThreadCells, id: SiteId, budget: u64, at: u64, now: u64) {
+fn record_slowly(
+    cells: &'static ThreadCells,
+    (id, subsystem): (SiteId, SubsystemId),
+    budget: u64,
+    at: u64,
+    now: u64,
+) -> u64 {
+    let now = match end_hook::of_subsystem(subsystem.0) {
+        Some(hook) => {
+            (hook.act)(cells.subsystem_ticks_by(subsystem.0 as usize, now));
+            let after = ticks::now();
+            cells.charge(subsystem, after);
+            after
+        }
+        None => now,
+    };
     let length = now.saturating_sub(at);
     push_or_take_block(cells, Record::scope(id.0, at, length), now);
     let open = cells.innermost_open();
@@ -467,6 +483,7 @@ fn record_slowly(cells: &'static ThreadCells, id: SiteId, budget: u64, at: u64, 
             overruns::note(Overrun { site: id, ticks: length, allowed, at: now, thread: cells.index, world, kind });
         }
     }
+    now
 }
 
 /// False if the thread has no block, or a full one.
@@ -690,7 +707,8 @@ impl ThreadCells {
         Some(OpenPhase { cells: self })
     }
 
-    /// All that is known of a scope when it has ended.
+    /// All that is known of a scope when it has ended. Returns when that was: later than `now` if there is an
+    /// [`end_hook`].
     #[inline(always)]
     fn record(
         &'static self,
@@ -698,14 +716,15 @@ impl ThreadCells {
         (id, subsystem): (SiteId, SubsystemId),
         budget: u64,
         (at, now): (u64, u64),
-    ) {
+    ) -> u64 {
         self.charge(subsystem, now);
         // Should the counter ever go backwards, this is too long to be plain.
         let length = now.wrapping_sub(at);
         let is_long = length > budget.min(SHORT_TICKS_MAX);
         if is_long | (open.blocks.load(Ordering::Relaxed) != 0) || !push(Record::short_scope(id.0, at, length)) {
-            record_slowly(self, id, budget, at, now);
+            return record_slowly(self, (id, subsystem), budget, at, now);
         }
+        now
     }
 
     /// The time since the last boundary belongs to this subsystem.

@@ -1,6 +1,7 @@
 //! World scopes: what the scopes of one world took in the last moments, read from what threads have recorded.
 //!
-//! For whoever looks into one world of many: the sums that are kept always are by kind of world. Nothing is kept for this;
+//! For whoever looks into one world of many: the sums that are kept always are by kind of world. And what all scopes took since a
+//! moment ([`since`]), for who compares two builds. Nothing is kept for this;
 //! blocks are pinned and read as for a capture, so nobody waits for the reader, and without one it costs nothing.
 //!
 //! Any thread but those of frames. Cost: some 5 ns for each record that all threads have written in the span, in pieces
@@ -41,17 +42,26 @@ pub struct WorldScope {
 
 /// What this world's scopes took in the last `span`. Empty without a recorder.
 pub fn of_world(world: u32, span: Duration) -> WorldScopes {
+    read(Some(world), ticks::now().saturating_sub(Calibration::get().ticks(span.as_nanos() as u64)))
+}
+
+/// What all scopes of all threads took that have begun since a moment (time of the processor's counter), in worlds and outside.
+/// Empty without a recorder.
+pub fn since(begin: u64) -> WorldScopes {
+    read(None, begin)
+}
+
+/// Of one world, or of everything.
+fn read(world: Option<u32>, since: u64) -> WorldScopes {
     let Some(pool) = POOL.get() else { return WorldScopes::default() };
-    let calibration = Calibration::get();
-    let now = ticks::now();
-    let since = now.saturating_sub(calibration.ticks(span.as_nanos() as u64));
+    let (calibration, now) = (Calibration::get(), ticks::now());
     let pinned = pool.pin(since, thread::all().iter().filter_map(|cells| cells.block()));
     let (mut sums, mut reader, mut pace) = (Sums::default(), None, Pace::begin());
     for (owner, records) in pinned.blocks() {
         pace.rest_if_due();
         let reader = match &mut reader {
             Some((of, reader)) if *of == owner => reader,
-            other => &mut other.insert((owner, Reader::new(recorded_world(world), since))).1,
+            other => &mut other.insert((owner, Reader::new(world.map(recorded_world), since))).1,
         };
         records.for_each(|record| reader.take(record, &mut sums));
     }
@@ -65,7 +75,8 @@ pub fn of_world(world: u32, span: Duration) -> WorldScopes {
 
 /// Follows what one thread has written.
 struct Reader {
-    world: u32,
+    /// None for all of them.
+    world: Option<u32>,
     since: u64,
     is_in_it: bool,
     /// Begin and length of scopes that have ended and may lie in one that has not (ticks), the latest last.
@@ -76,15 +87,15 @@ struct Reader {
 const ENDED_MAX: usize = 1 << 12;
 
 impl Reader {
-    fn new(world: u32, since: u64) -> Reader {
-        Reader { world, since, is_in_it: false, ended: Vec::new() }
+    fn new(world: Option<u32>, since: u64) -> Reader {
+        Reader { world, since, is_in_it: world.is_none(), ended: Vec::new() }
     }
 
     fn take(&mut self, record: Record, sums: &mut Sums) {
         match record.read() {
-            Read::World { world, .. } => {
+            Read::World { world, .. } if self.world.is_some() => {
                 // A block begins with the world that its thread is in, which may be in the middle of a tick.
-                self.is_in_it = world == Some(self.world);
+                self.is_in_it = world == self.world;
                 if !self.is_in_it {
                     self.ended.clear();
                 }
@@ -149,8 +160,8 @@ mod tests {
     use super::*;
 
     /// Site, count, own, whole and longest (ticks), by site.
-    fn read(records: &[Record]) -> Vec<(u32, u64, u64, u64, u64)> {
-        let (mut reader, mut sums) = (Reader::new(7, 100), Sums::default());
+    fn read(world: Option<u32>, records: &[Record]) -> Vec<(u32, u64, u64, u64, u64)> {
+        let (mut reader, mut sums) = (Reader::new(world, 100), Sums::default());
         records.iter().for_each(|record| reader.take(*record, &mut sums));
         let told = |(site, sum): (&u32, &Sum)| (*site, sum.count, sum.own, sum.whole, sum.longest);
         let mut rows: Vec<_> = sums.by_site.iter().map(told).collect();
@@ -160,30 +171,52 @@ mod tests {
 
     #[test]
     fn a_scope_has_by_itself_what_those_inside_have_not() {
-        let rows = read(&[
-            Record::world(100, Some(7), 1),
-            Record::scope(2, 110, 10),
-            Record::scope(3, 130, 5),
-            Record::world(135, Some(7), 1),
-            Record::scope(2, 125, 20),
-            Record::scope(1, 105, 50),
-            Record::scope(1, 200, 7),
-        ]);
+        let rows = read(
+            Some(7),
+            &[
+                Record::world(100, Some(7), 1),
+                Record::scope(2, 110, 10),
+                Record::scope(3, 130, 5),
+                Record::world(135, Some(7), 1),
+                Record::scope(2, 125, 20),
+                Record::scope(1, 105, 50),
+                Record::scope(1, 200, 7),
+            ],
+        );
         assert_eq!(rows, [(1, 2, 50 - 30 + 7, 57, 50), (2, 2, 10 + 15, 30, 20), (3, 1, 5, 5, 5)]);
     }
 
     #[test]
     fn other_worlds_and_what_is_older_are_not_of_it() {
-        let rows = read(&[
-            Record::scope(1, 110, 1),
-            Record::world(120, Some(8), 1),
-            Record::scope(1, 121, 1),
-            Record::world(130, Some(7), 1),
-            Record::scope(1, 90, 45),
-            Record::scope(1, 131, 2),
-            Record::world(140, None, 0),
-            Record::scope(1, 141, 1),
-        ]);
+        let rows = read(
+            Some(7),
+            &[
+                Record::scope(1, 110, 1),
+                Record::world(120, Some(8), 1),
+                Record::scope(1, 121, 1),
+                Record::world(130, Some(7), 1),
+                Record::scope(1, 90, 45),
+                Record::scope(1, 131, 2),
+                Record::world(140, None, 0),
+                Record::scope(1, 141, 1),
+            ],
+        );
         assert_eq!(rows, [(1, 1, 2, 2, 2)]);
+    }
+
+    #[test]
+    fn all_scopes_are_those_of_all_worlds_and_of_none() {
+        let rows = read(
+            None,
+            &[
+                Record::scope(1, 90, 5),
+                Record::scope(1, 110, 1),
+                Record::world(120, Some(8), 1),
+                Record::scope(2, 121, 4),
+                Record::world(130, None, 0),
+                Record::scope(3, 105, 40),
+            ],
+        );
+        assert_eq!(rows, [(1, 1, 1, 1, 1), (2, 1, 4, 4, 4), (3, 1, 35, 40, 40)]);
     }
 }

@@ -50,6 +50,49 @@ fn names(scopes: &[(&'static str, u64, u64)]) -> Vec<&'static str> {
     scopes.iter().map(|(name, ..)| *name).collect()
 }
 
+/// Promise: what a hook takes is of the scope that ends and of its subsystem, for scopes and for phases, and of nobody else.
+#[test]
+fn what_a_hook_takes_is_of_the_scope_that_ends() {
+    const TAKES: u64 = 1_000_000;
+    fn spin(_: u64) {
+        let until = ticks::now() + TAKES;
+        while ticks::now() < until {
+            std::hint::spin_loop();
+        }
+    }
+    let _alone = alone();
+    crate::site::intern("hooked.scope", None).id();
+    assert!(!end_hook::set("no_such_subsystem", spin));
+    assert!(end_hook::set("hooked", spin));
+    let ((), cells) = on_a_thread(|| {
+        scope!("unhooked.around");
+        {
+            scope!("hooked.scope");
+        }
+        let mut phases = Phases::begin(site!("hooked.phase"));
+        phases.next(site!("unhooked.phase"));
+        drop(phases);
+        drop(Phases::divide(site!("unhooked.divided"), site!("hooked.first")));
+    });
+    let scopes = scopes(cells);
+    let length = |name| scopes.iter().find(|(other, ..)| *other == name).map(|(_, begin, end)| end - begin).unwrap();
+    for name in ["hooked.scope", "hooked.phase", "hooked.first"] {
+        assert!(length(name) >= TAKES, "{name}: {scopes:?}");
+    }
+    let end = |name| scopes.iter().find(|(other, ..)| *other == name).unwrap().2;
+    let begin = |name| scopes.iter().find(|(other, ..)| *other == name).unwrap().1;
+    assert_eq!(begin("unhooked.phase"), end("hooked.phase"));
+    assert_eq!(end("unhooked.divided"), end("hooked.first"));
+    let taken = |name| {
+        let number = crate::site::subsystem_number(name).unwrap();
+        cells.subsystem_ticks().nth(number).unwrap()
+    };
+    let whole = length("unhooked.around");
+    assert!(taken("hooked") >= 3 * TAKES && taken("hooked") + taken("unhooked") <= whole, "{scopes:?}");
+    let noted = std::iter::from_fn(overruns::take).filter(|overrun| overrun.thread == cells.index());
+    assert_eq!(noted.count(), 0, "no budget is broken");
+}
+
 /// Promise: what a subsystem took is known by kind of world, and all kinds together are the whole.
 #[test]
 fn time_is_charged_to_the_kind_of_world() {
