@@ -21,7 +21,7 @@ pub(crate) fn build() -> Result<(), XtaskError> {
 }
 
 /// Games with pages of their own in `web/play`.
-const PLAYED: [&str; 3] = ["precinct", "frontier", "duel"];
+pub(crate) const PLAYED: [&str; 3] = ["precinct", "frontier", "duel"];
 
 /// Schemas, types, the built pages, and the tests, in a browser too.
 pub(crate) fn check() -> Result<(), XtaskError> {
