@@ -224,9 +224,11 @@ fn a_preflight_names_the_subsystem_that_is_slower_and_sees_nothing_between_equal
     );
     let same = run(&folder, &both);
     let report = same.json();
-    assert_eq!((same.code, &report["verdict"]), (Some(0), &"none".into()), "{report}");
+    // On a host with others' work five seconds may be too few to say anything, which has a status of its own.
+    let told = (same.code, report["verdict"].as_str().unwrap_or_default());
+    assert!([(Some(0), "none"), (Some(2), "unknown")].contains(&told), "{told:?}: {report}");
     assert_eq!(report["did_the_same"], true, "{report}");
-    let planted = run(&folder, &format!("{both} --slow-change replication=150"));
+    let planted = run(&folder, &format!("{both} --slow-change replication:work:150"));
     let report = planted.json();
     assert_eq!((planted.code, &report["verdict"]), (Some(1), &"slower".into()), "{report}");
     let rows = report["findings"]["subsystems"].as_array().expect("rows");

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     fs::OpenOptions,
-    io::{BufRead, BufReader, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use throng::text_table::{Cell, Column, TextTable};
 use throng_lab::preflight::{
     self, PreflightPlan, PreflightReport,
-    binaries::Builder,
+    binaries::{self, Builder},
     statistics::{Finding, Verdict as Seen, WHOLE},
 };
 use throng_platform::signals::{self, StopFlag};
@@ -23,6 +23,7 @@ use crate::{
     output::{remark, say},
     played::Played,
     status_line::StatusLine,
+    workload::Slow,
 };
 
 /// What is played where nobody says otherwise: enough of every subsystem, and quick to start.
@@ -54,13 +55,16 @@ pub struct PreflightArguments {
     /// Where revisions are checked out and what was built of them is kept. Otherwise `throng/preflight` in the user's cache.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Run so often, and append each run to runs.jsonl in the report's folder; runs that are there already count, so that it can be
-    /// stopped and started again. Ends with status 1 if any run saw something.
+    /// Where the processor does not count instructions, count those of some frames with valgrind: takes minutes.
+    #[arg(long, conflicts_with = "repeat")]
+    valgrind: bool,
+    /// Run so often, and append each run to runs.jsonl in the report's folder; runs of the same builds, game and options that are
+    /// there already count, so that it can be stopped and started again. Ends with status 1 if any run saw something.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeat: Option<u32>,
-    /// Test switch: the second takes so much more in a subsystem, in percent of its own time.
-    #[arg(long, value_name = "SUBSYSTEM=PERCENT", hide = true)]
-    slow_change: Option<String>,
+    /// Test switch: the second takes so much more in a subsystem, in percent of its own time, by work, cache misses or a wait.
+    #[arg(long, value_name = "SUBSYSTEM:KIND:PERCENT", hide = true, value_parser = Slow::parse)]
+    slow_change: Option<Slow>,
     /// Write report.json and report.html into this folder.
     #[arg(long, value_name = "DIR", default_value = "reports/preflight")]
     report: PathBuf,
@@ -70,6 +74,8 @@ pub struct PreflightArguments {
 }
 
 const QUICK_S: u32 = 30;
+/// Exit status when nothing can be said, as when there is nothing to compare.
+const NOTHING_SAID: u8 = 2;
 
 pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     throng_lab::report::make_folder(&arguments.report)?;
@@ -88,23 +94,30 @@ pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Execu
     if let Some(path) = &arguments.config {
         words.extend(["--config".to_owned(), path.display().to_string()]);
     }
-    let slow = arguments.slow_change.iter().flat_map(|slow| ["--slow".to_owned(), slow.clone()]);
+    let slow = |side: fn(&Slow) -> Slow| -> Vec<String> {
+        arguments.slow_change.iter().flat_map(|slow| side(slow).to_words()).collect()
+    };
     let plan = PreflightPlan {
         base,
         change,
         words,
-        base_words: Vec::new(),
-        change_words: slow.collect(),
+        base_words: slow(Slow::control),
+        change_words: slow(Slow::clone),
         seconds: if arguments.quick { QUICK_S } else { arguments.seconds },
         pair_s: arguments.pair_s,
         frames_per_step: arguments.frames_per_step,
+        valgrind: arguments.valgrind,
     };
     match arguments.repeat {
         Some(count) => repeat(&plan, count, &arguments, &stop),
         None => {
             let report = run_once(&plan, &arguments.report, &stop)?;
             tell_report(&report, arguments.json)?;
-            Ok(if report.passed { Verdict::Fine } else { Verdict::Failed })
+            Ok(match report.verdict {
+                Seen::Unknown => Verdict::Status(NOTHING_SAID),
+                _ if report.passed => Verdict::Fine,
+                _ => Verdict::Failed,
+            })
         }
     }
 }
@@ -121,35 +134,95 @@ fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<Pref
     Ok(report)
 }
 
+/// What a run was of. Runs count together only where all of this is the same.
+fn identity(plan: &PreflightPlan) -> Value {
+    let build = |path: &Path, words: &[String]| json!({"content": binaries::content(path), "words": words});
+    json!({
+        "base": build(&plan.base, &plan.base_words), "change": build(&plan.change, &plan.change_words), "played": plan.words,
+        "seconds": plan.seconds, "pair_s": plan.pair_s, "frames_per_step": plan.frames_per_step,
+    })
+}
+
+/// Runs that are in a file already.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counted {
+    runs: u32,
+    /// Of these: saw something; could say nothing.
+    seen: u32,
+    unknown: u32,
+    /// Lines of other builds, games or options, which do not count.
+    of_others: u32,
+    /// The last line was not written to its end: that run is run again.
+    is_torn: bool,
+}
+
+impl Counted {
+    fn read(text: &str, identity: &Value) -> Self {
+        let mut counted = Self { is_torn: !text.is_empty() && !text.ends_with('\n'), ..Self::default() };
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let Ok(run) = serde_json::from_str::<Value>(line) else { continue };
+            if run["of"] == *identity {
+                counted.add(&run);
+            } else {
+                counted.of_others += 1;
+            }
+        }
+        counted
+    }
+
+    fn add(&mut self, run: &Value) {
+        self.runs += 1;
+        self.seen += u32::from(run["seen"].as_array().is_some_and(|seen| !seen.is_empty()));
+        self.unknown += u32::from(run["verdict"] == json!(Seen::Unknown));
+    }
+}
+
 /// Many runs, of which those that are in the file already are not run again.
 fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, stop: &StopFlag) -> CommandResult {
     let path = arguments.report.join("runs.jsonl");
-    let (mut runs, mut seen) = (0, 0);
-    if let Ok(file) = std::fs::File::open(&path) {
-        for line in BufReader::new(file).lines() {
-            // The last line may be torn: that run is run again.
-            let Ok(run) = serde_json::from_str::<Value>(&line?) else { continue };
-            runs += 1;
-            seen += u32::from(run["seen"].as_array().is_some_and(|seen| !seen.is_empty()));
-        }
+    let identity = identity(plan);
+    let mut counted = Counted::read(&std::fs::read_to_string(&path).unwrap_or_default(), &identity);
+    if counted.of_others > 0 {
+        remark(format_args!(
+            "note {} runs in {} are of other builds, another game or other options, and do not count; --report names another folder",
+            counted.of_others,
+            path.display()
+        ));
     }
-    while runs < count {
+    while counted.runs < count {
         let report = run_once(plan, &arguments.report, stop)?;
         if stop.requested() {
-            return Err(format!("stopped after {runs} of {count} runs; the same command goes on").into());
+            return Err(format!("stopped after {} of {count} runs; the same command goes on", counted.runs).into());
         }
         let found: Vec<Value> = report.seen().map(|finding| json!(finding)).collect();
-        seen += u32::from(!found.is_empty());
-        runs += 1;
-        remark(format_args!("run {runs} of {count}: {} seen; {seen} runs saw something", found.len()));
-        let line = json!({"run": runs, "verdict": report.verdict, "seen": found, "pairs": report.findings.pairs, "all": report.findings.subsystems.first()});
+        let line = json!({
+            "run": counted.runs + 1, "verdict": report.verdict, "seen": found, "pairs": report.findings.pairs,
+            "undisturbed_share": report.findings.undisturbed_share, "took_disturbed": report.findings.took_disturbed,
+            "all": report.findings.subsystems.first(), "base_commit": report.base.commit, "change_commit": report.change.commit,
+            "of": identity,
+        });
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-        writeln!(file, "{line}")?;
+        let torn = if std::mem::take(&mut counted.is_torn) { "\n" } else { "" };
+        writeln!(file, "{torn}{line}")?;
+        counted.add(&line);
+        remark(format_args!(
+            "run {} of {count}: {} seen, {:.0} % of steps undisturbed; {} runs saw something, {} could say nothing",
+            counted.runs,
+            found.len(),
+            100.0 * report.findings.undisturbed_share,
+            counted.seen,
+            counted.unknown
+        ));
     }
+    let Counted { runs, seen, unknown, of_others, .. } = counted;
     if arguments.json {
-        say(json!({"runs": runs, "runs_that_saw_something": seen, "file": path}))?;
+        say(json!({
+            "runs": runs, "runs_that_saw_something": seen, "runs_that_could_say_nothing": unknown, "runs_of_others": of_others,
+            "file": path,
+        }))?;
     } else {
-        say(format_args!("{seen} of {runs} runs saw something: {}", path.display()))?;
+        let path = path.display();
+        say(format_args!("{seen} of {runs} runs saw something, {unknown} could say nothing: {path}"))?;
     }
     Ok(if seen == 0 { Verdict::Fine } else { Verdict::Failed })
 }
@@ -166,7 +239,14 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
             100.0 * report.findings.undisturbed_share
         ));
     }
-    remark(format_args!("note instructions are not counted: {}", report.instructions_missing));
+    if let Some(missing) = &report.instructions.missing {
+        let by = if report.instructions.by == "none" {
+            "not counted".to_owned()
+        } else {
+            format!("by {}", report.instructions.by)
+        };
+        remark(format_args!("note instructions: {by}; {missing}"));
+    }
     if json {
         return Ok(say(serde_json::to_string(report)?)?);
     }
@@ -187,25 +267,42 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
         ]);
     }
     say(counts.text())?;
-    let told = |one: &Finding| {
-        let of = if one.category.is_empty() && one.name != WHOLE { "category " } else { "" };
-        let (name, verdict) = (&one.name, one.verdict.name());
-        format!(
-            "{of}{name} is {verdict} by {:+.1} % ({:+.1} to {:+.1})",
-            one.shift_percent, one.low_percent, one.high_percent
-        )
-    };
-    let seen: Vec<String> = report.seen().map(told).collect();
     let pairs = report.findings.pairs;
-    if seen.is_empty() {
-        say(format_args!("no difference seen in {pairs} pairs of processes"))?;
-    } else {
-        say(format_args!("{}\nin {pairs} pairs of processes", seen.join("\n")))?;
+    let seen: Vec<String> = report.seen().map(told).collect();
+    let unknown: Vec<String> = report.unknown().map(name).collect();
+    if !unknown.is_empty() {
+        say(format_args!("cannot be said: {}; a longer run or a quieter host says more", unknown.join(", ")))?;
+    }
+    match report.verdict {
+        Seen::Unknown => say(format_args!("too little was measured to say anything, in {pairs} pairs of processes"))?,
+        _ if seen.is_empty() && unknown.is_empty() => {
+            say(format_args!("no difference seen in {pairs} pairs of processes"))?;
+        }
+        _ if seen.is_empty() => say(format_args!("no difference seen of the others, in {pairs} pairs of processes"))?,
+        _ => say(format_args!("{}\nin {pairs} pairs of processes", seen.join("\n")))?,
     }
     if let Some(page) = &report.report {
         remark(format_args!("report: {page}"));
     }
     Ok(())
+}
+
+fn name(one: &Finding) -> String {
+    let of = if one.category.is_empty() && one.name != WHOLE { "category " } else { "" };
+    format!("{of}{}", one.name)
+}
+
+/// What is known of one that differs.
+fn told(one: &Finding) -> String {
+    let (name, verdict) = (name(one), one.verdict.name());
+    match (one.verdict, one.shift_percent, one.low_percent, one.high_percent) {
+        (Seen::New, ..) => format!("{name} is new: {:.1} µs per frame", one.change_us),
+        (Seen::Gone, ..) => format!("{name} is gone: {:.1} µs per frame", one.base_us),
+        (_, Some(shift), Some(low), Some(high)) => {
+            format!("{name} is {verdict} by {shift:+.1} % ({low:+.1} to {high:+.1})")
+        }
+        _ => format!("{name} is {verdict}"),
+    }
 }
 
 fn table(findings: &[Finding]) -> TextTable {
@@ -219,17 +316,57 @@ fn table(findings: &[Finding]) -> TextTable {
         Column::float("high %", "high_percent", 2),
         Column::text("verdict", "verdict"),
     ]);
+    let percent = |percent: Option<f64>| percent.map_or(Cell::Empty, Cell::Float);
     for finding in findings.iter().filter(|finding| finding.verdict != Seen::Small) {
         table.row(&[
             Cell::Text(&finding.name),
             Cell::Float(100.0 * finding.share),
             Cell::Float(finding.base_us),
             Cell::Float(finding.change_us),
-            Cell::Float(finding.shift_percent),
-            Cell::Float(finding.low_percent),
-            Cell::Float(finding.high_percent),
+            percent(finding.shift_percent),
+            percent(finding.low_percent),
+            percent(finding.high_percent),
             Cell::Text(finding.verdict.name()),
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(words: &str) -> PreflightPlan {
+        PreflightPlan {
+            base: "no-base".into(),
+            change: "no-change".into(),
+            words: words.split(' ').map(str::to_owned).collect(),
+            base_words: Vec::new(),
+            change_words: Vec::new(),
+            seconds: 30,
+            pair_s: 0.3,
+            frames_per_step: 20,
+            valgrind: false,
+        }
+    }
+
+    /// Promise: runs of another build, game or option are not taken for ours, and a torn line is no run.
+    #[test]
+    fn only_runs_of_the_same_builds_and_the_same_play_count() {
+        let (ours, other) = (identity(&plan("--game duel")), identity(&plan("--game frontier")));
+        let line = |of: &Value, seen: Value, verdict: Seen| {
+            format!("{}\n", json!({"of": of, "seen": seen, "verdict": verdict}))
+        };
+        let text = [
+            line(&ours, json!([]), Seen::None),
+            line(&ours, json!([{"name": "all"}]), Seen::Slower),
+            line(&other, json!([{"name": "all"}]), Seen::Slower),
+            format!("{}\n", json!({"run": 1, "seen": [], "pairs": 4})),
+            line(&ours, json!([]), Seen::Unknown),
+            "{\"run\": 4, \"ver".to_owned(),
+        ];
+        let counted = Counted::read(&text.concat(), &ours);
+        assert_eq!(counted, Counted { runs: 3, seen: 1, unknown: 1, of_others: 2, is_torn: true });
+        assert_eq!(Counted::read("", &ours), Counted::default());
+    }
 }

@@ -10,7 +10,7 @@ use throng::server::ServerError;
 use throng::settings::SaveStore;
 use throng_game::{Arguments, BuildError};
 use throng_platform::{process, sched};
-use throng_simulator::workload::Workload;
+use throng_simulator::workload::{PlantKind, Workload};
 use throng_simulator::{Simulation, SimulationSettings};
 
 use crate::{
@@ -35,38 +35,51 @@ pub struct WorkloadArguments {
     /// Time of the server that goes by, when all bots are in, before the first step (s).
     #[arg(long, default_value_t = 3.0)]
     warm_up_s: f64,
-    /// Test switch: lets a subsystem take so much more of its own time, in percent.
-    #[arg(long, value_name = "SUBSYSTEM=PERCENT")]
-    slow: Option<String>,
+    /// Test switch: lets a subsystem take so much more of its own time, in percent, by `work`, by cache `misses`, by a `wait`, or by
+    /// the `hits` that misses are held against.
+    #[arg(long, value_name = "SUBSYSTEM:KIND:PERCENT", value_parser = Slow::parse)]
+    slow: Option<Slow>,
 }
 
 /// Bots that are not in by then never will be (s, of the server).
 const JOIN_WITHIN_S: f64 = 120.0;
 
 pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
-    let slow = arguments.slow.as_deref().map(parse_slow).transpose()?;
     if let Some(core) = arguments.core {
         sched::pin_this_thread(core)
             .map_err(|cause| format!("--core {core}: {cause}; name one that this process may use"))?;
     }
     let mut workload = build(&arguments, played, executable)?;
-    if let Some((subsystem, percent)) = &slow {
-        workload.slow(subsystem, percent / 100.0);
+    if let Some(Slow { subsystem, kind, percent }) = &arguments.slow {
+        workload.slow(subsystem, *kind, percent / 100.0).map_err(|error| format!("--slow: {error}"))?;
     }
     say(json!({"ready": {
         "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
         "game": played.game.name(), "players": played.arguments.players, "npcs": played.arguments.npcs,
+        "instructions_missing": workload.instructions_missing(),
     }}))?;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        let frames = line.strip_prefix("step ").and_then(|frames| frames.parse::<u32>().ok());
-        let Some(frames) = frames else { return Err(format!("`{line}` is no order; `step FRAMES` is").into()) };
+        let number = |order: &str| line.strip_prefix(order).and_then(|number| number.parse::<u32>().ok());
+        if let Some(steps) = number("scopes ") {
+            let scopes = workload.scopes(steps as usize);
+            let scopes: serde_json::Map<String, serde_json::Value> = scopes
+                .iter()
+                .map(|scope| (scope.name.to_owned(), json!([scope.subsystem, scope.count, scope.own_ns])))
+                .collect();
+            say(json!({"status": {"scopes": scopes}}))?;
+            continue;
+        }
+        let Some(frames) = number("step ") else {
+            return Err(format!("`{line}` is no order; `step FRAMES` and `scopes STEPS` are").into());
+        };
         let step = workload.step(frames);
         let times: serde_json::Map<String, serde_json::Value> =
             step.times.iter().map(|time| (time.subsystem.to_owned(), json!([time.category, time.ns]))).collect();
         say(json!({"status": {
             "times_ns": times, "allocations": step.allocations, "packets_out": step.packets_out,
             "bytes_out": step.bytes_out, "waited_ns": step.waited_ns,
+            "instructions": step.instructions,
         }}))?;
     }
     let totals = workload.simulation().totals();
@@ -122,11 +135,60 @@ fn build(
     Ok(Workload::new(simulation))
 }
 
-fn parse_slow(text: &str) -> Result<(String, f64), String> {
-    let parts = text
-        .split_once('=')
-        .and_then(|(subsystem, percent)| Some((subsystem.to_owned(), percent.parse::<f64>().ok()?)));
-    parts
-        .filter(|(_, percent)| percent.is_finite() && *percent >= 0.0)
-        .ok_or_else(|| format!("--slow {text}: write SUBSYSTEM=PERCENT, such as replication.interest=5"))
+/// What a test switch lets take longer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slow {
+    pub subsystem: String,
+    pub kind: PlantKind,
+    pub percent: f64,
+}
+
+const KINDS: [(&str, PlantKind); 4] =
+    [("work", PlantKind::Work), ("misses", PlantKind::Misses), ("hits", PlantKind::Hits), ("wait", PlantKind::Wait)];
+
+impl Slow {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = text.rsplitn(3, ':');
+        let percent = parts.next().and_then(|percent| percent.parse::<f64>().ok());
+        let kind = parts.next().and_then(|kind| KINDS.iter().find(|(name, _)| *name == kind));
+        match (parts.next(), kind, percent) {
+            (Some(subsystem), Some((_, kind)), Some(percent)) if percent.is_finite() && percent >= 0.0 => {
+                Ok(Self { subsystem: subsystem.to_owned(), kind: *kind, percent })
+            }
+            _ => Err("write SUBSYSTEM:KIND:PERCENT, such as replication.interest:work:2; kinds are work, misses, hits and wait"
+                .to_owned()),
+        }
+    }
+
+    /// What the other build is given: the same without what takes longer.
+    pub fn control(&self) -> Self {
+        let (kind, percent) = match self.kind {
+            PlantKind::Misses => (PlantKind::Hits, self.percent),
+            other => (other, 0.0),
+        };
+        Self { subsystem: self.subsystem.clone(), kind, percent }
+    }
+
+    /// As a child is told.
+    pub fn to_words(&self) -> [String; 2] {
+        let kind = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name);
+        ["--slow".to_owned(), format!("{}:{kind}:{}", self.subsystem, self.percent)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slowdown_is_a_subsystem_a_kind_and_a_share() {
+        let slow = Slow::parse("game.ease<throng.Place>:misses:2.5").unwrap();
+        let told = |slow: &Slow| slow.to_words().join(" ");
+        assert_eq!(told(&slow), "--slow game.ease<throng.Place>:misses:2.5");
+        assert_eq!(told(&slow.control()), "--slow game.ease<throng.Place>:hits:2.5", "the same instructions");
+        assert_eq!(told(&Slow::parse("replication:wait:10").unwrap().control()), "--slow replication:wait:0");
+        for bad in ["replication", "replication=2", "replication:2", "replication:sleep:2", "a:work:-1", "a:work:NaN"] {
+            assert!(Slow::parse(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -10,7 +10,7 @@
 //!
 //! - **The work is the same.** Each process plays the game with its bots on a virtual clock (`workload`), with the same seed:
 //!   step 40 of the one does what step 40 of the other does, and they come within some 50 ms of each other. What is compared is
-//!   differences of such steps, the extremes of which are cut off, and steps in which a thread waited for its core are left out.
+//!   such steps, and what the host did to single ones is cut off; steps in which a thread waited for its core are left out.
 //! - **Processes are drawn anew.** Where memory comes to lie makes a process faster or slower for all its life, by percents. So a run is many
 //!   short pairs of processes, and a pair is one observation: what steps within it agree on may be luck of the pair.
 //! - **Errors are counted for all subsystems at once** ([`statistics`]): an interval holds for all of them together but once in
@@ -19,6 +19,7 @@
 //! A recording is to be a workload, too: whatever speaks docs/spec/workload.md can be compared, and words behind `--` go to it.
 
 pub mod binaries;
+pub mod instructions;
 mod page;
 mod pair;
 mod plan;
@@ -36,9 +37,7 @@ pub use report::PreflightReport;
 
 use pair::PairFigures;
 use plan::STEPS_MIN;
-
-/// Fewer say nothing of each other.
-const PAIRS_MIN: usize = 3;
+use statistics::PAIRS_MIN;
 
 /// Runs the pairs, each told to `each` when it is over: its number, and how long a time is left (s). Ends early when `stop` is
 /// requested, with an error if there are too few.
@@ -67,5 +66,9 @@ pub fn run(
     if pairs.len() < PAIRS_MIN {
         return Err(PreflightError::Stopped { pairs: pairs.len() });
     }
-    Ok(PreflightReport::new(plan, &pairs))
+    let mut report = PreflightReport::new(plan, &pairs);
+    if plan.valgrind && report.instructions.missing.is_some() && !stop.requested() {
+        report.add_valgrind(instructions::by_valgrind(plan, stop));
+    }
+    Ok(report)
 }

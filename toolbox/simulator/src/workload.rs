@@ -6,15 +6,19 @@
 //! the kernel takes for packets is not in here, and a load run measures that.
 //!
 //! Needs a recorder that runs, as `Server::start_recorder` starts one. The clients' work is on the calling thread, outside of
-//! every scope; the server's is on its own.
+//! every scope; the server's worlds are on threads of their own.
+
+mod instructions;
+mod plant;
 
 use throng_platform::sched::ThreadSums;
 use throng_platform::ticks::{self, Calibration};
-use throng_profiler::Scope;
-use throng_profiler::site::{self, SUBSYSTEMS_MAX, Site};
-use throng_profiler::thread;
+use throng_profiler::site::{self, SUBSYSTEMS_MAX};
+use throng_profiler::{thread, world_scopes};
 
 use crate::simulation::Simulation;
+use instructions::Instructions;
+pub use plant::PlantKind;
 
 /// Waiting is nobody's work.
 const IDLE: &str = "idle";
@@ -24,7 +28,9 @@ pub struct Workload {
     simulation: Simulation,
     calibration: Calibration,
     before: Seen,
-    ballast: Option<Ballast>,
+    instructions: Result<Instructions, String>,
+    /// When each step began (time of the processor's counter).
+    begins: Vec<u64>,
 }
 
 /// What one step took.
@@ -39,6 +45,18 @@ pub struct StepFigures {
     pub bytes_out: u64,
     /// How long threads of the server waited for a core in it (ns); 0 where the kernel does not say.
     pub waited_ns: u64,
+    /// What the processor counted of the server's frames, where it does.
+    pub instructions: Option<u64>,
+}
+
+/// What scopes of one name took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScopeTime {
+    pub name: &'static str,
+    pub subsystem: &'static str,
+    pub count: u64,
+    /// Without scopes inside.
+    pub own_ns: u64,
 }
 
 /// What a subsystem took in a step.
@@ -59,16 +77,6 @@ struct Seen {
     waited_ns: u64,
 }
 
-/// Test switch: a subsystem that takes longer than it would.
-struct Ballast {
-    subsystem: &'static str,
-    site: &'static Site,
-    /// Of its own time.
-    share: f64,
-    /// All that it has taken until it was last seen to (time of the processor's counter).
-    taken: u64,
-}
-
 impl Workload {
     /// Watches a simulation from its present state on.
     pub fn new(simulation: Simulation) -> Self {
@@ -82,18 +90,22 @@ impl Workload {
                 bytes_out: 0,
                 waited_ns: 0,
             },
-            ballast: None,
+            instructions: Instructions::open(),
+            begins: Vec::new(),
         };
         workload.before = workload.look();
         workload
     }
 
-    /// Test switch: from now on a subsystem takes so much more of its own time (0.02 is 2 %), in scopes of its own that do
-    /// nothing.
-    pub fn slow(&mut self, subsystem: &str, share: f64) {
-        let site = site::intern(&format!("{subsystem}.ballast"), None);
-        let subsystem = site.subsystem_name();
-        self.ballast = Some(Ballast { subsystem, site, share, taken: taken_by(subsystem) });
+    /// Test switch, once in a process: from now on a subsystem takes so much more of its own time (0.02 is 2 %), within its own
+    /// scopes. An error names the subsystems that there are.
+    pub fn slow(&mut self, subsystem: &str, kind: PlantKind, share: f64) -> Result<(), String> {
+        plant::set(subsystem, kind, share)
+    }
+
+    /// Why instructions are not counted, if they are not.
+    pub fn instructions_missing(&self) -> Option<&str> {
+        self.instructions.as_ref().err().map(String::as_str)
     }
 
     pub fn simulation(&self) -> &Simulation {
@@ -106,9 +118,13 @@ impl Workload {
 
     /// Plays so many frames. Allocates: what is counted of the server is counted on its own threads and in its frames.
     pub fn step(&mut self, frames: u32) -> StepFigures {
+        self.begins.push(ticks::now());
+        let mut instructions = 0;
         for _ in 0..frames {
-            self.simulation.step();
-            self.add_ballast();
+            self.simulation.step_players();
+            let before = self.count_instructions();
+            self.simulation.step_server();
+            instructions += self.count_instructions().saturating_sub(before);
         }
         let now = self.look();
         let before = std::mem::replace(&mut self.before, now.clone());
@@ -124,7 +140,28 @@ impl Workload {
             packets_out: now.packets_out - before.packets_out,
             bytes_out: now.bytes_out - before.bytes_out,
             waited_ns: now.waited_ns.saturating_sub(before.waited_ns),
+            instructions: self.instructions.is_ok().then_some(instructions),
         }
+    }
+
+    /// What scopes took in the last so many steps, what was waited left out; none of what the recorder no longer holds.
+    pub fn scopes(&self, steps: usize) -> Vec<ScopeTime> {
+        let Some(begin) = self.begins.get(self.begins.len().saturating_sub(steps)) else { return Vec::new() };
+        let scopes = world_scopes::since(*begin).scopes.into_iter();
+        let scopes = scopes.filter(|scope| first_word(scope.subsystem) != IDLE);
+        scopes
+            .map(|scope| ScopeTime {
+                name: scope.name,
+                subsystem: scope.subsystem,
+                count: scope.count,
+                own_ns: scope.own_ns,
+            })
+            .collect()
+    }
+
+    /// Those of the server's threads so far; 0 where they are not counted.
+    fn count_instructions(&mut self) -> u64 {
+        self.instructions.as_mut().map_or(0, Instructions::count)
     }
 
     fn look(&mut self) -> Seen {
@@ -148,26 +185,6 @@ impl Workload {
         }
         seen
     }
-
-    /// Spins for the share of what its subsystem has taken by itself since the last frame.
-    fn add_ballast(&mut self) {
-        let Some(ballast) = &mut self.ballast else { return };
-        let own = taken_by(ballast.subsystem).saturating_sub(ballast.taken);
-        let until = ticks::now() + (own as f64 * ballast.share) as u64;
-        {
-            let _scope = Scope::begin(ballast.site);
-            while ticks::now() < until {
-                std::hint::spin_loop();
-            }
-        }
-        ballast.taken = taken_by(ballast.subsystem);
-    }
-}
-
-/// All that a subsystem has taken on all threads since the start (time of the processor's counter).
-fn taken_by(subsystem: &str) -> u64 {
-    let Some(number) = site::subsystems().iter().position(|name| *name == subsystem) else { return 0 };
-    thread::all().iter().filter_map(|cells| cells.subsystem_ticks().nth(number)).sum()
 }
 
 fn first_word(subsystem: &str) -> &str {

@@ -14,7 +14,8 @@
 //! ```
 
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -220,6 +221,22 @@ impl Builder {
     }
 }
 
+/// A number made of a program's bytes, which is the same only for the same build: two of one commit may differ by what was not
+/// committed. Empty if it cannot be read.
+pub fn content(program: &Path) -> String {
+    let mut sum = DefaultHasher::new();
+    let copied = File::open(program).and_then(|mut file| {
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut piece)? {
+                0 => return Ok(()),
+                read => sum.write(&piece[..read]),
+            }
+        }
+    });
+    copied.map_or_else(|_| String::new(), |()| format!("{:016x}", sum.finish()))
+}
+
 /// That which runs us, if one does, so that both are built by one toolchain.
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -316,6 +333,19 @@ mod tests {
             let error = builder.find("--change", text, &mut |_| ()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--change {text} is no file, no folder, and no revision")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_build_is_known_by_its_bytes() {
+        let folder = folder("content");
+        let [one, same, other] = ["one", "same", "other"].map(|name| folder.join(name));
+        fs::write(&one, vec![7; 3 << 20]).unwrap();
+        fs::copy(&one, &same).unwrap();
+        fs::write(&other, [vec![7; (3 << 20) - 1], vec![8]].concat()).unwrap();
+        let [one, same, other] = [one, same, other].map(|path| content(&path));
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(one.len() == 16 && one == same && one != other, "{one} {same} {other}");
+        assert_eq!(content(&folder), "", "nothing is there");
     }
 
     #[test]

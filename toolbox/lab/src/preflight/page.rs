@@ -1,39 +1,259 @@
-//! A preflight as one page: what is slower first, then every subsystem with its interval.
+//! A preflight as one page, for a reader who knows nothing of it: what differs and by how much, how sure that is, what to look at next;
+//! then every figure, with what each word means.
 
 use maud::{Markup, html};
 
 use super::report::PreflightReport;
-use super::statistics::{Finding, Verdict};
+use super::statistics::{FALSE_ALARMS_ONE_IN, Finding, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE};
 use crate::document::{Heading, document};
-use crate::page::{machine_rows, number};
+use crate::page::{grouped, machine_rows, number};
 
 pub(super) fn page(report: &PreflightReport) -> String {
-    let slower: Vec<&str> = report
-        .seen()
-        .filter(|finding| finding.verdict == Verdict::Slower)
-        .map(|finding| finding.name.as_str())
-        .collect();
-    let title = match (slower.is_empty(), report.verdict) {
-        (false, _) => format!("slower: {}", slower.join(", ")),
-        (true, Verdict::Faster) => "faster".to_owned(),
-        (true, _) => "no difference seen".to_owned(),
-    };
+    let title = title(report);
     let heading = Heading {
         tab: "Preflight",
         kind: "Throng preflight",
         title: &title,
-        verdict: if report.passed { "passed" } else { "failed" },
+        verdict: match report.verdict {
+            Verdict::Unknown => "unknown",
+            _ if report.passed => "passed",
+            _ => "failed",
+        },
         subtitle: html! {
-            code { (report.base.commit) } " against " code { (report.change.commit) } " · " (report.findings.pairs) " pairs of "
-            (report.steps_per_pair) " steps of " (report.frames_per_step) " frames"
+            "Is the change slower than the base? Change " code { (report.change.commit) } ", base " code { (report.base.commit) }
+            ", " (played(report))
         },
     };
     let sections = html! {
         @if !report.did_the_same {
-            section { h2 { "Not the same work" } p { "The two sent other packets in the same steps: they play differently, and times are those of different games." } }
+            section {
+                h2 { "Not the same work" }
+                p {
+                    "The two sent other packets in the same steps: they play differently, and times are those of different games. "
+                    "What is slower may simply have had more to do; see the counts below."
+                }
+            }
         }
-        section { h2 { "Subsystems" } (findings(&report.findings.subsystems)) }
-        section { h2 { "Categories" } (findings(&report.findings.categories)) }
+        (what_differs(report))
+        (how_sure(report))
+        (what_next(report))
+        section { h2 { "All subsystems" } (findings(&report.findings.subsystems)) (legend()) }
+        section { h2 { "Categories" } p { "Sums of the subsystems under a heading." } (findings(&report.findings.categories)) }
+        (counts(report))
+        (surroundings(report))
+    };
+    document(heading, sections)
+}
+
+/// What was found, in a line: subsystems come before the headings and the whole, which they are in.
+fn title(report: &PreflightReport) -> String {
+    let named = |verdict: Verdict| {
+        let of = |findings: &[Finding]| -> Vec<String> {
+            let named = findings.iter().filter(|finding| finding.verdict == verdict && finding.name != WHOLE);
+            named.map(|finding| finding.name.clone()).collect()
+        };
+        let (subsystems, categories) = (of(&report.findings.subsystems), of(&report.findings.categories));
+        match (subsystems.is_empty(), categories.is_empty()) {
+            (false, _) => subsystems.join(", "),
+            (true, false) => format!("category {}", categories.join(", ")),
+            (true, true) => "the whole frame".to_owned(),
+        }
+    };
+    match report.verdict {
+        Verdict::Slower => format!("Slower: {}", named(Verdict::Slower)),
+        Verdict::New => format!("New, and more than what is gone: {}", named(Verdict::New)),
+        Verdict::Faster => format!("Faster: {}", named(Verdict::Faster)),
+        Verdict::Unknown => "Too little was measured to say anything".to_owned(),
+        _ => "No difference seen".to_owned(),
+    }
+}
+
+fn played(report: &PreflightReport) -> String {
+    let count = |key: &str| report.played[key].as_u64().map_or_else(|| "?".to_owned(), |count| grouped(count as f64));
+    let game = report.played["game"].as_str().unwrap_or("a game");
+    format!("{game} with {} players and {} NPCs", count("players"), count("npcs"))
+}
+
+fn what_differs(report: &PreflightReport) -> Markup {
+    let (whole, subsystems): (Vec<_>, Vec<_>) =
+        report.findings.subsystems.iter().partition(|finding| finding.name == WHOLE);
+    let mut seen: Vec<&Finding> = subsystems.iter().copied().filter(|finding| finding.verdict.is_seen()).collect();
+    seen.sort_by(|one, other| (other.change_us - other.base_us).total_cmp(&(one.change_us - one.base_us)));
+    let names = |verdict: Verdict| -> Vec<&str> {
+        subsystems.iter().filter(|finding| finding.verdict == verdict).map(|finding| finding.name.as_str()).collect()
+    };
+    let (wide, rare) = (names(Verdict::Unknown), names(Verdict::Rare));
+    html! {
+        section {
+            h2 { "What differs" }
+            ul {
+                @for finding in &seen { li { (sentence(finding)) } }
+                @for finding in &whole { li { (sentence(finding)) } }
+                @if !wide.is_empty() {
+                    li {
+                        b { "Cannot be said" } " of " (wide.join(", ")) ": their intervals are wider than "
+                        (number(100.0 * UNKNOWN_MIN)) " %. A longer run (" code { "--seconds" } ") or a quieter host says more."
+                    }
+                }
+                @if !rare.is_empty() {
+                    li {
+                        b { "Cannot be said" } " of " (rare.join(", ")) ": they work too seldom. A longer run (" code { "--seconds" }
+                        ") or longer pairs (" code { "--pair-s" } ") say more."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is known of one, for who reads nothing else.
+fn sentence(finding: &Finding) -> Markup {
+    let Finding { base_us, change_us, verdict, .. } = finding;
+    let name = html! { @if finding.name == WHOLE { "The whole frame" } @else { code { (finding.name) } } };
+    let share =
+        html! { @if finding.name != WHOLE { " It is " (percent(100.0 * finding.share)) " of a frame's time." } };
+    let between = html! { @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
+    " between " (signed(low)) " and " (signed(high)) } };
+    html! {
+        (name)
+        @match verdict {
+            Verdict::Slower | Verdict::Faster => {
+                " is " b { (verdict.name()) @if let Some(shift) = finding.shift_percent { " by " (percent(shift.abs())) } }
+                ": " (number(*change_us)) " µs per frame instead of " (number(*base_us)) ". Surely" (between) "." (share)
+            }
+            Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per frame that were not there." (share) }
+            Verdict::Gone => { " is " b { "gone" } ": " (number(*base_us)) " µs per frame less." (share) }
+            Verdict::None => { ": no difference seen; if there is one, it is" (between) "." (share) }
+            Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (share) }
+            Verdict::Small => { " takes too little to be judged." }
+        }
+    }
+}
+
+fn how_sure(report: &PreflightReport) -> Markup {
+    let findings = &report.findings;
+    let judged = findings.subsystems.iter().filter(|finding| finding.name != WHOLE && finding.verdict == Verdict::None);
+    let widest = judged.clone().filter_map(|finding| Some((finding, finding.high_percent?)));
+    let widest = widest.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut highs: Vec<f64> = judged.filter_map(|finding| finding.high_percent).collect();
+    let middle = throng_history::changes::median(&mut highs);
+    html! {
+        section {
+            h2 { "How sure" }
+            p {
+                (findings.pairs) " pairs of processes played the same frames in turns, one of each build. The intervals hold for all "
+                "subsystems at once: of " (grouped(FALSE_ALARMS_ONE_IN)) " runs in which nothing differs, one names something. Something is "
+                "named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time."
+            }
+            @if let Some((widest, high)) = widest {
+                p {
+                    "A slowdown that was not seen is no larger than the upper end of its interval: +" (percent(middle))
+                    " in the middle of those without a difference, and +" (percent(high)) " at most, in " code { (widest.name) } "."
+                }
+            }
+            p {
+                (number((100.0 * findings.undisturbed_share).round())) " % of steps had the core to themselves"
+                @if findings.took_disturbed {
+                    ", which is few: others were taken as well, and intervals are wide. A quieter host says more."
+                } @else {
+                    "; the others do not count."
+                }
+            }
+        }
+    }
+}
+
+fn what_next(report: &PreflightReport) -> Markup {
+    let seen: Vec<&Finding> = report.findings.subsystems.iter().filter(|finding| finding.verdict.is_seen()).collect();
+    html! {
+        @if !seen.is_empty() {
+            section {
+                h2 { "What to look at next" }
+                @if report.scopes.is_empty() {
+                    p { "Nothing is known of single scopes: one of the builds is from before they were told." }
+                } @else {
+                    p {
+                        "The scopes in which these subsystems changed most, in the last steps of each pair. A scope is a named place in the code; "
+                        "its time is without scopes inside. More of the same time each is more work; as many that take longer are slower."
+                    }
+                    table {
+                        tr {
+                            th { "Scope" } th { "Of" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "More, µs" }
+                            th.n { "Base, per frame" } th.n { "Change, per frame" }
+                        }
+                        @for scope in &report.scopes {
+                            tr {
+                                td { code { (scope.name) } }
+                                td { code { (scope.subsystem) } }
+                                td.n { (number(scope.base_us)) }
+                                td.n { (number(scope.change_us)) }
+                                td.n { (format!("{:+.2}", scope.change_us - scope.base_us)) }
+                                td.n { (number(scope.base_count)) }
+                                td.n { (number(scope.change_count)) }
+                            }
+                        }
+                    }
+                }
+                p { "A capture of the change shows them within its frames. Under the same load, saved once its bots are in, and opened as a page:" }
+                pre { @for line in &report.look { (line) "\n" } }
+            }
+        }
+    }
+}
+
+fn findings(findings: &[Finding]) -> Markup {
+    let class = |verdict| match verdict {
+        Verdict::Slower | Verdict::New => "failed",
+        Verdict::Unknown | Verdict::Rare | Verdict::Small => "",
+        _ => "passed",
+    };
+    let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), signed);
+    html! {
+        table {
+            tr {
+                th { "Name" } th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "Shift" } th.n { "Low" } th.n { "High" } th { "Verdict" }
+            }
+            @for finding in findings {
+                tr.(class(finding.verdict)) {
+                    td { code { (finding.name) } }
+                    td.n { (percent(100.0 * finding.share)) }
+                    td.n { (number(finding.base_us)) }
+                    td.n { (number(finding.change_us)) }
+                    td.n { (shown(finding.shift_percent)) }
+                    td.n { (shown(finding.low_percent)) }
+                    td.n { (shown(finding.high_percent)) }
+                    td { (finding.verdict.name()) }
+                }
+            }
+        }
+    }
+}
+
+fn legend() -> Markup {
+    let words = [
+        ("share", "of the time of all scopes, in the build in which it is more".to_owned()),
+        ("base, change", "time per frame in each build, without that of other subsystems inside".to_owned()),
+        ("shift", "how much more of its own time the change takes".to_owned()),
+        ("low, high", "the interval in which the shift surely is".to_owned()),
+        ("slower, faster", format!("the whole interval is beyond {} %", number(100.0 * SHIFT_MIN))),
+        ("new, gone", "it is in the change alone, or in the base alone".to_owned()),
+        ("none", "no difference was seen; there may be one within the interval".to_owned()),
+        (
+            "cannot be said",
+            format!("the interval is wider than {} %, or it works too seldom", number(100.0 * UNKNOWN_MIN)),
+        ),
+        ("small", format!("less than {} % of all: not judged", number(100.0 * SHARE_MIN))),
+        (WHOLE, "all scopes of a frame together".to_owned()),
+    ];
+    html! {
+        dl.legend-of-words {
+            @for (word, meaning) in &words { dt { (word) } dd { (meaning) } }
+        }
+    }
+}
+
+fn counts(report: &PreflightReport) -> Markup {
+    html! {
         section {
             h2 { "Counts, per frame" }
             table {
@@ -42,40 +262,153 @@ pub(super) fn page(report: &PreflightReport) -> String {
                     tr { td { code { (count.name) } } td.n { (number(count.base)) } td.n { (number(count.change)) } td { (count.verdict) } }
                 }
             }
+            p {
+                @match (report.instructions.by, &report.instructions.missing) {
+                    ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) }
+                    ("valgrind", missing) => {
+                        "Instructions are valgrind's, of some frames, bots included; the processor's counters were not there ("
+                        (missing.as_deref().unwrap_or("unknown")) ")."
+                    }
+                    (by, _) => { "Instructions are of the server's frames, by " (by) "." }
+                }
+            }
         }
+    }
+}
+
+fn surroundings(report: &PreflightReport) -> Markup {
+    html! {
         section {
             h2 { "Surroundings" }
             table {
                 tr { th { "Command" } td { code { (report.command) } } }
-                tr { th { "Base" } td { code { (report.base.path) } " " (report.base.commit) } }
-                tr { th { "Change" } td { code { (report.change.path) } " " (report.change.commit) } }
-                tr { th { "Played" } td { (report.played.to_string()) } }
-                tr { th { "Undisturbed" } td { (number(100.0 * report.findings.undisturbed_share)) " % of steps" } }
-                tr { th { "Instructions" } td { "not counted: " (report.instructions_missing) } }
+                @for (which, build) in [("Base", &report.base), ("Change", &report.change)] {
+                    tr { th { (which) } td { code { (build.path) } ", commit " code { (build.commit) } ", content " code { (build.content) } } }
+                }
+                tr { th { "Played" } td { (played(report)) } }
+                tr {
+                    th { "Measured" }
+                    td { (report.findings.pairs) " pairs of " (report.steps_per_pair) " steps of " (report.frames_per_step) " frames" }
+                }
                 (machine_rows(&report.machine))
             }
         }
-    };
-    document(heading, sections)
+    }
 }
 
-fn findings(findings: &[Finding]) -> Markup {
-    html! {
-        table {
-            tr {
-                th { "Name" } th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "Shift" } th.n { "Interval" } th { "Verdict" }
-            }
-            @for finding in findings {
-                tr.(if finding.verdict == Verdict::Slower { "failed" } else { "passed" }) {
-                    td { code { (finding.name) } }
-                    td.n { (format!("{:.1} %", 100.0 * finding.share)) }
-                    td.n { (number(finding.base_us)) }
-                    td.n { (number(finding.change_us)) }
-                    td.n { (format!("{:+.2} %", finding.shift_percent)) }
-                    td.n { (format!("{:+.2} to {:+.2} %", finding.low_percent, finding.high_percent)) }
-                    td { (finding.verdict.name()) }
-                }
+fn percent(value: f64) -> String {
+    format!("{value:.1} %")
+}
+
+fn signed(percent: f64) -> String {
+    format!("{percent:+.2} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preflight::pair::{PairFigures, Step};
+    use crate::preflight::plan::PreflightPlan;
+
+    /// Twelve pairs, in which the change takes so much of `ai` and of `net` (ns); 0 leaves it out.
+    fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
+        let step = |seed: usize, ai: f64, net: f64| {
+            let noise = |at: usize| 1.0 + ((seed * 7 + at * 13) % 11) as f64 / 5_000.0;
+            let times = [("ai.plan", ai), ("net.send", net), ("world.tick", 4e5)].into_iter().enumerate();
+            let times = times
+                .filter(|(_, (_, ns))| *ns > 0.0)
+                .map(|(at, (name, ns))| (name.to_owned(), ("gameplay".to_owned(), (ns * noise(at)) as u64)));
+            Step { times_ns: times.collect(), ..Step::default() }
+        };
+        let pair = |pair: usize| PairFigures {
+            steps: (0..20).map(|at| (step(pair + at, 2e5, 1e5), step(pair + 3 * at + 1, ai, net))).collect(),
+            commits: ["aaaa".to_owned(), "bbbb".to_owned()],
+            played: serde_json::json!({"game": "meadow", "players": 40, "npcs": 800}),
+            scopes: [2e5, ai].map(|ns| [("ai.plan.search".to_owned(), ("ai.plan".to_owned(), 40, ns as u64))].into()),
+            scopes_steps: 20,
+            instructions_missing: [Some("no counters".to_owned()), None],
+        };
+        let plan = PreflightPlan {
+            base: "old/throng".into(),
+            change: "new/throng".into(),
+            words: ["--game", "meadow"].map(str::to_owned).to_vec(),
+            base_words: Vec::new(),
+            change_words: Vec::new(),
+            seconds: 30,
+            pair_s: 1.0,
+            frames_per_step: 1,
+            valgrind: false,
+        };
+        PreflightReport::new(&plan, &(0..pairs).map(pair).collect::<Vec<_>>())
+    }
+
+    /// The words of a page, without its marks.
+    fn words(report: &PreflightReport) -> String {
+        let (mut words, mut is_in_mark) = (String::new(), false);
+        for letter in page(report).chars() {
+            match letter {
+                '<' => is_in_mark = true,
+                '>' => is_in_mark = false,
+                _ if !is_in_mark => words.push(letter),
+                _ => {}
             }
         }
+        words
+    }
+
+    #[track_caller]
+    fn check(report: &PreflightReport, parts: &[&str]) {
+        let words = words(report);
+        parts.iter().for_each(|part| assert!(words.contains(part), "{part:?} is not in {words}"));
+    }
+
+    /// Promise: who has the page alone knows what is slower, by how much, how sure that is, and what to do next.
+    #[test]
+    fn a_page_says_what_is_slower_how_sure_that_is_and_what_to_look_at() {
+        let report = report_of(2.2e5, 1e5, 12);
+        check(
+            &report,
+            &[
+                "Slower: ai.plan",
+                "failed",
+                "ai.plan is slower by 10.",
+                "220 µs per frame instead of 200",
+                "Surely between +9.",
+                "12 pairs of processes",
+                "of 10,000 runs in which nothing differs, one names something",
+                "What to look at next",
+                "ai.plan.search",
+                "new/throng load --game meadow",
+                "new/throng capture save",
+                "meadow with 40 players and 800 NPCs",
+                "Instructions were not counted: base: no counters",
+                "no difference was seen; there may be one within the interval",
+            ],
+        );
+        assert!(!words(&report).contains("Slower: all"), "the whole is no subsystem");
+    }
+
+    #[test]
+    fn a_page_of_equal_builds_says_how_large_a_difference_could_be() {
+        let report = report_of(2e5, 1e5, 12);
+        check(
+            &report,
+            &[
+                "No difference seen",
+                "passed",
+                "A slowdown that was not seen is no larger",
+                "if there is one, it is between",
+            ],
+        );
+        assert!(!words(&report).contains("What to look at next"));
+    }
+
+    #[test]
+    fn a_page_never_takes_what_is_not_known_for_no_difference() {
+        check(&report_of(2e5, 0.0, 12), &["net.send is gone: 100"]);
+        let mut few = report_of(2e5, 1e5, 4);
+        few.verdict = Verdict::Unknown;
+        few.findings.subsystems.iter_mut().for_each(|finding| finding.verdict = Verdict::Unknown);
+        check(&few, &["Too little was measured to say anything", "unknown", "it cannot be said whether it differs"]);
     }
 }

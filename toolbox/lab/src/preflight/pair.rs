@@ -47,6 +47,8 @@ pub(super) struct Step {
     pub packets_out: u64,
     pub bytes_out: u64,
     pub waited_ns: u64,
+    /// Of the server's frames; none where they are not counted.
+    pub instructions: Option<u64>,
 }
 
 impl Step {
@@ -67,7 +69,19 @@ pub(super) struct PairFigures {
     pub commits: [String; 2],
     /// What was played: game, players, NPCs.
     pub played: Value,
+    /// Why each does not count instructions, if it does not.
+    pub instructions_missing: [Option<String>; 2],
+    /// What scopes of each took in the last steps, by name; none of a build that cannot say.
+    pub scopes: [BTreeMap<String, ScopeSum>; 2],
+    /// Steps that `scopes` are of.
+    pub scopes_steps: usize,
 }
+
+/// Subsystem, scopes, and time without others inside (ns).
+pub(super) type ScopeSum = (String, u64, u64);
+
+/// Steps whose scopes are asked for at the end of a pair: recorders hold far more.
+const SCOPES_STEPS: usize = 20;
 
 const NAMES: [&str; 2] = ["base", "change"];
 
@@ -95,6 +109,8 @@ pub(super) fn run(
         steps: Vec::new(),
         commits: [0, 1].map(|which| ready[which]["commit"].as_str().unwrap_or("unknown").to_owned()),
         played: ready[0].clone(),
+        instructions_missing: [0, 1].map(|which| instructions_missing(&ready[which])),
+        ..PairFigures::default()
     };
     let (begin, order) = (Instant::now(), format!("step {}", plan.frames_per_step));
     for step in 0..steps.unwrap_or(STEPS_MAX) {
@@ -112,11 +128,21 @@ pub(super) fn run(
         };
         pair.steps.push(of_both);
     }
+    pair.scopes_steps = SCOPES_STEPS.min(pair.steps.len());
+    pair.scopes = [base.scopes(pair.scopes_steps), change.scopes(pair.scopes_steps)];
     base.child.stop();
     change.child.stop();
     base.child.exit_status(Instant::now() + END_WITHIN);
     change.child.exit_status(Instant::now() + END_WITHIN);
     Ok(pair)
+}
+
+fn instructions_missing(ready: &Value) -> Option<String> {
+    match ready.get("instructions_missing") {
+        Some(Value::Null) => None,
+        Some(why) => Some(why.as_str().unwrap_or_default().to_owned()),
+        None => Some("it is a build that does not count them yet".to_owned()),
+    }
 }
 
 /// One of the two.
@@ -164,6 +190,15 @@ impl Process {
             Some(Said::Ended) => Err(self.ended()),
             Some(other) => Err(PreflightError::BadStep { which: self.which, cause: format!("{other:?}") }),
             None => Err(self.silent(STEP_WITHIN)),
+        }
+    }
+
+    /// What its scopes took in the last so many steps; a build from before ends instead, which it may now.
+    fn scopes(&mut self, steps: usize) -> BTreeMap<String, ScopeSum> {
+        self.child.order(&format!("scopes {steps}"));
+        match self.child.hear(Instant::now() + STEP_WITHIN) {
+            Some(Said::Status(mut said)) => serde_json::from_value(said["scopes"].take()).unwrap_or_default(),
+            _ => BTreeMap::new(),
         }
     }
 

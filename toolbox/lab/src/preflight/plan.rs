@@ -18,6 +18,8 @@ pub struct PreflightPlan {
     /// Frames of a step. Too few → switching between the processes is what is measured; too many → what the host does between the two
     /// is.
     pub frames_per_step: u32,
+    /// Whether valgrind is to count instructions, where the processor does not.
+    pub valgrind: bool,
 }
 
 /// Of a pair, so that its extremes can be cut off.

@@ -6,30 +6,37 @@ use serde::Serialize;
 use serde_json::Value;
 use throng_history::Machine;
 
+use super::binaries;
+use super::instructions::{self, Instructions};
 use super::page;
 use super::pair::{PairFigures, Step};
 use super::plan::PreflightPlan;
-use super::statistics::{self, Finding, Findings, Verdict};
+use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict};
 use crate::report::{ReportError, ReportFiles};
 
 /// Two builds, compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreflightReport {
-    /// No subsystem, heading or the whole is slower.
+    /// No subsystem, heading or the whole is slower, and what is new takes no more than what is gone.
     pub passed: bool,
-    /// `slower` if anything is, otherwise `faster` if anything is, otherwise `none`.
+    /// `slower` if anything is; `new` if new subsystems take more than those that are gone; `faster` if anything is; `unknown` if
+    /// nothing can be said of the whole; otherwise `none`.
     pub verdict: Verdict,
     pub base: Build,
     pub change: Build,
     /// What was played: game, players, NPCs.
     pub played: Value,
     pub findings: Findings,
+    /// Of each subsystem that differs, the scopes that do most.
+    pub scopes: Vec<ScopeChange>,
+    /// Commands by which one sees more of the change.
+    pub look: Vec<String>,
     pub counts: Vec<Count>,
     /// Whether both sent as many packets and bytes in each step: if not, they play differently, and times are those of
     /// different games.
     pub did_the_same: bool,
-    /// Why instructions were not counted.
-    pub instructions_missing: String,
+    /// How instructions were counted, which are among `counts`.
+    pub instructions: Instructions,
     pub seconds_per_pair: f64,
     pub steps_per_pair: usize,
     pub frames_per_step: u32,
@@ -45,6 +52,21 @@ pub struct Build {
     pub path: String,
     /// By its own word.
     pub commit: String,
+    /// A number made of the program's bytes: the same only for the same build.
+    pub content: String,
+}
+
+/// What scopes of one name take in both, in the middle of all pairs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScopeChange {
+    pub name: String,
+    pub subsystem: String,
+    /// Without scopes inside, per frame (µs).
+    pub base_us: f64,
+    pub change_us: f64,
+    /// So many per frame.
+    pub base_count: f64,
+    pub change_count: f64,
 }
 
 /// What is counted and not timed, per frame.
@@ -59,29 +81,39 @@ pub struct Count {
 
 /// As a share.
 const COUNT_DIFFERS_MIN: f64 = 0.005;
+/// Of a subsystem.
+const SCOPES_MAX: usize = 5;
+/// In commands that are shown: any free port would do.
+const ADMIN_ADDRESS: &str = "127.0.0.1:9100";
 
 impl PreflightReport {
     pub(super) fn new(plan: &PreflightPlan, pairs: &[PairFigures]) -> Self {
         let findings = statistics::find(pairs, plan.frames_per_step);
-        let verdict = worst(findings.subsystems.iter().chain(&findings.categories));
+        let verdict = verdict(&findings);
         let commits = pairs.first().map(|pair| pair.commits.clone()).unwrap_or_default();
-        let build = |path: &Path, commit: &String| Build { path: path.display().to_string(), commit: commit.clone() };
+        let build = |path: &Path, commit: &String| Build {
+            path: path.display().to_string(),
+            commit: commit.clone(),
+            content: binaries::content(path),
+        };
         let steps_per_pair = pairs.first().map_or(0, |pair| pair.steps.len());
         let step_s =
             pairs.iter().flat_map(|pair| &pair.steps).map(|(base, change)| (base.all_ns() + change.all_ns()) / 1e9);
         Self {
-            passed: verdict != Verdict::Slower,
+            passed: !matches!(verdict, Verdict::Slower | Verdict::New),
             verdict,
             base: build(&plan.base, &commits[0]),
             change: build(&plan.change, &commits[1]),
             played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
+            scopes: scopes(&findings, pairs, plan.frames_per_step),
+            look: look(plan),
             findings,
             counts: counts(pairs, plan.frames_per_step),
             did_the_same: pairs
                 .iter()
                 .flat_map(|pair| &pair.steps)
                 .all(|(base, change)| (base.packets_out, base.bytes_out) == (change.packets_out, change.bytes_out)),
-            instructions_missing: "processes are compared by time, allocations and bytes alone".to_owned(),
+            instructions: Instructions::of(pairs),
             seconds_per_pair: step_s.sum::<f64>() / pairs.len().max(1) as f64,
             steps_per_pair,
             frames_per_step: plan.frames_per_step,
@@ -93,8 +125,30 @@ impl PreflightReport {
 
     /// Subsystems and headings of which something was seen.
     pub fn seen(&self) -> impl Iterator<Item = &Finding> {
-        let all = self.findings.subsystems.iter().chain(&self.findings.categories);
-        all.filter(|finding| matches!(finding.verdict, Verdict::Slower | Verdict::Faster))
+        self.all().filter(|finding| finding.verdict.is_seen())
+    }
+
+    /// Those of which nothing can be said.
+    pub fn unknown(&self) -> impl Iterator<Item = &Finding> {
+        self.all().filter(|finding| finding.verdict.is_unknown())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.subsystems.iter().chain(&self.findings.categories)
+    }
+
+    /// What valgrind counted of a frame of each, or why it did not.
+    pub(super) fn add_valgrind(&mut self, counted: Result<[f64; 2], String>) {
+        let missing = self.instructions.missing.take().unwrap_or_default();
+        match counted {
+            Ok([base, change]) => {
+                self.instructions = Instructions { by: "valgrind", missing: Some(missing) };
+                let differs = (change - base).abs() > COUNT_DIFFERS_MIN * base.max(change);
+                let verdict = if differs { if change > base { "more" } else { "fewer" } } else { "none" };
+                self.counts.push(Count { name: "instructions", base, change, verdict });
+            }
+            Err(why) => self.instructions.missing = Some(format!("{missing}; by valgrind: {why}")),
+        }
     }
 
     /// Writes `report.json` and `report.html` into `folder`, which is made if it is missing.
@@ -105,27 +159,92 @@ impl PreflightReport {
     }
 }
 
-fn worst<'a>(findings: impl Iterator<Item = &'a Finding>) -> Verdict {
-    let mut verdict = Verdict::None;
-    for finding in findings {
-        match finding.verdict {
-            Verdict::Slower => return Verdict::Slower,
-            Verdict::Faster => verdict = Verdict::Faster,
-            Verdict::None | Verdict::Small => {}
-        }
+/// In a word. What is new has nothing to be slower than, but its time is added; unless as much went with what is gone, as where
+/// something has got another name.
+fn verdict(findings: &Findings) -> Verdict {
+    let all = || findings.subsystems.iter().chain(&findings.categories);
+    let any = |verdict| all().any(|finding| finding.verdict == verdict);
+    let sum = |verdict, us: fn(&Finding) -> f64| -> f64 {
+        findings.subsystems.iter().filter(|finding| finding.verdict == verdict).map(us).sum()
+    };
+    let added_us = sum(Verdict::New, |finding| finding.change_us) - sum(Verdict::Gone, |finding| finding.base_us);
+    let whole = findings.subsystems.first();
+    let whole_us = whole.map_or(0.0, |whole| whole.base_us.max(whole.change_us));
+    if any(Verdict::Slower) {
+        Verdict::Slower
+    } else if added_us > SHARE_MIN * whole_us {
+        Verdict::New
+    } else if any(Verdict::Faster) {
+        Verdict::Faster
+    } else if whole.is_none_or(|whole| whole.verdict.is_unknown()) {
+        Verdict::Unknown
+    } else {
+        Verdict::None
     }
-    verdict
+}
+
+/// Of subsystems that differ, the scopes that do most, each subsystem's largest difference first.
+fn scopes(findings: &Findings, pairs: &[PairFigures], frames_per_step: u32) -> Vec<ScopeChange> {
+    let told: Vec<&PairFigures> = pairs.iter().filter(|pair| pair.scopes.iter().all(|of| !of.is_empty())).collect();
+    let mut names: Vec<(&str, &str)> = told
+        .iter()
+        .flat_map(|pair| {
+            pair.scopes.iter().flatten().map(|(name, (subsystem, ..))| (subsystem.as_str(), name.as_str()))
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let middle = |which: usize, name: &str, of: fn(&(String, u64, u64)) -> u64| {
+        let per_frame = told.iter().map(|pair| {
+            let frames = pair.scopes_steps as f64 * f64::from(frames_per_step);
+            pair.scopes[which].get(name).map_or(0.0, |sum| of(sum) as f64 / frames.max(1.0))
+        });
+        throng_history::changes::median(&mut per_frame.collect::<Vec<_>>())
+    };
+    let change = |(subsystem, name): &(&str, &str)| ScopeChange {
+        name: (*name).to_owned(),
+        subsystem: (*subsystem).to_owned(),
+        base_us: middle(0, name, |sum| sum.2) / 1e3,
+        change_us: middle(1, name, |sum| sum.2) / 1e3,
+        base_count: middle(0, name, |sum| sum.1),
+        change_count: middle(1, name, |sum| sum.1),
+    };
+    let seen = findings.subsystems.iter().filter(|finding| finding.verdict.is_seen());
+    let of_subsystem = |finding: &Finding| {
+        let mut all: Vec<ScopeChange> =
+            names.iter().filter(|(subsystem, _)| *subsystem == finding.name).map(change).collect();
+        let by = |scope: &ScopeChange| (scope.change_us - scope.base_us).abs();
+        all.sort_by(|one, other| by(other).total_cmp(&by(one)));
+        all.truncate(SCOPES_MAX);
+        all
+    };
+    seen.flat_map(of_subsystem).collect()
+}
+
+/// The change under the same load, for as long as it takes to save what its recorder holds, and how that is read.
+fn look(plan: &PreflightPlan) -> Vec<String> {
+    let (program, words) = (plan.change.display(), plan.words.join(" "));
+    vec![
+        format!(
+            "{program} load {words} --settle-s-max 0 --seconds 60 --admin-address {ADMIN_ADDRESS} --captures captures &"
+        ),
+        format!("{program} capture save --connect {ADMIN_ADDRESS}"),
+        format!("{program} capture show captures/THE-NEWEST --html"),
+    ]
 }
 
 /// A count by its name.
 type Counted = (&'static str, fn(&Step) -> u64);
 
 fn counts(pairs: &[PairFigures], frames_per_step: u32) -> Vec<Count> {
-    let counted: [Counted; 3] = [
+    let mut counted: Vec<Counted> = vec![
         ("allocations", |step| step.allocations),
         ("packets_out", |step| step.packets_out),
         ("bytes_out", |step| step.bytes_out),
     ];
+    if instructions::are_counted(pairs) {
+        counted.push(("instructions", |step| step.instructions.unwrap_or(0)));
+    }
     let of = |(name, of): Counted| {
         let sums = pairs.iter().map(|pair| {
             pair.steps
@@ -169,5 +288,80 @@ mod tests {
         let told: Vec<_> = found.iter().map(|count| (count.name, count.verdict)).collect();
         assert_eq!(told, [("allocations", "more"), ("packets_out", "none"), ("bytes_out", "none")]);
         assert_eq!((found[0].base, found[0].change), (10.0, 11.5));
+    }
+
+    #[test]
+    fn instructions_are_among_the_counts_where_both_are_counted() {
+        let pair = |change: Option<u64>| {
+            let step = |instructions| Step { instructions, ..Step::default() };
+            PairFigures { steps: vec![(step(Some(1_000)), step(change)); 4], ..PairFigures::default() }
+        };
+        let found = counts(&[pair(Some(1_010)), pair(Some(1_020))], 10);
+        let last = found.last().map(|count| (count.name, count.base, count.change, count.verdict));
+        assert_eq!(last, Some(("instructions", 100.0, 101.5, "more")));
+        assert_eq!(counts(&[pair(Some(1_010)), pair(None)], 10).len(), 3);
+    }
+
+    fn finding(name: &str, verdict: Verdict, base_us: f64, change_us: f64) -> Finding {
+        let (category, share) = (String::new(), 0.1);
+        let (shift_percent, low_percent, high_percent) = (None, None, None);
+        Finding {
+            name: name.into(),
+            category,
+            verdict,
+            share,
+            base_us,
+            change_us,
+            shift_percent,
+            low_percent,
+            high_percent,
+        }
+    }
+
+    fn verdict_of(whole: Verdict, others: &[(Verdict, f64, f64)]) -> Verdict {
+        let others = others.iter().map(|(verdict, base_us, change_us)| finding("part", *verdict, *base_us, *change_us));
+        let subsystems = std::iter::once(finding("all", whole, 100.0, 100.0)).chain(others).collect();
+        let categories = Vec::new();
+        verdict(&Findings { subsystems, categories, pairs: 9, undisturbed_share: 1.0, took_disturbed: false })
+    }
+
+    #[test]
+    fn what_is_new_fails_unless_as_much_is_gone() {
+        let (new, gone) = ((Verdict::New, 0.0, 2.0), (Verdict::Gone, 1.9, 0.0));
+        assert_eq!(verdict_of(Verdict::None, &[new]), Verdict::New);
+        assert_eq!(verdict_of(Verdict::None, &[new, gone]), Verdict::None, "it has another name");
+        assert_eq!(verdict_of(Verdict::None, &[new, (Verdict::Slower, 1.0, 2.0)]), Verdict::Slower);
+    }
+
+    #[test]
+    fn a_run_that_can_say_nothing_of_the_whole_says_so() {
+        assert_eq!(verdict_of(Verdict::Unknown, &[(Verdict::Unknown, 1.0, 1.0)]), Verdict::Unknown);
+        assert_eq!(verdict_of(Verdict::None, &[(Verdict::Rare, 1.0, 1.0)]), Verdict::None);
+        assert_eq!(verdict_of(Verdict::Unknown, &[(Verdict::Slower, 1.0, 9.0)]), Verdict::Slower);
+    }
+
+    #[test]
+    fn scopes_of_what_differs_are_told_by_their_difference() {
+        let sums = |fast: u64, slow: u64| {
+            let of = |name: &str, ns| (name.to_owned(), ("ai".to_owned(), 40, ns));
+            [of("ai.think", fast), of("ai.plan", slow), ("net.send".to_owned(), ("net".to_owned(), 40, slow))].into()
+        };
+        let pair = |slow| PairFigures {
+            scopes: [sums(80_000, 40_000), sums(81_000, slow)],
+            scopes_steps: 4,
+            ..PairFigures::default()
+        };
+        let findings = Findings {
+            subsystems: vec![finding("ai", Verdict::Slower, 3.0, 5.0), finding("net", Verdict::None, 3.0, 5.0)],
+            categories: Vec::new(),
+            pairs: 3,
+            undisturbed_share: 1.0,
+            took_disturbed: false,
+        };
+        // One pair was disturbed, one is of builds that do not tell.
+        let found = scopes(&findings, &[pair(60_000), pair(900_000), pair(62_000), PairFigures::default()], 10);
+        let told: Vec<_> = found.iter().map(|scope| (scope.name.as_str(), scope.base_us, scope.change_us)).collect();
+        assert_eq!(told, [("ai.plan", 1.0, 1.55), ("ai.think", 2.0, 2.025)]);
+        assert_eq!(found[0].base_count, 1.0);
     }
 }

@@ -1,13 +1,18 @@
 //! The statistics of a preflight: from pairs of steps to a verdict for each subsystem.
 //!
-//! A pair of processes is one observation of each subsystem: the sum of differences of its steps over the sum of the base's steps,
-//! without the [`CUT_SHARE`] of steps with the largest and the smallest differences. The mean of many pairs has a Student interval at a
-//! level that holds for all subsystems at once (Bonferroni): a run in which nothing differs raises something once in
-//! [`FALSE_ALARMS_ONE_IN`] runs at most, if pairs are as good as normal. They nearly are, being sums over many steps; and that
-//! a verdict needs the whole interval beyond [`SHIFT_MIN`] leaves room for what is not.
+//! A pair of processes is one observation of each subsystem: the ratio of its time in the change to that in the base, over the steps in
+//! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So what is cut off are the
+//! [`CUT_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs, on either side; work that comes in few
+//! steps, and a slowdown that is in these alone, stay.
+//!
+//! The mean of many pairs has a Student interval at a level that holds for all subsystems at once (Bonferroni): a run in which nothing
+//! differs raises something once in [`FALSE_ALARMS_ONE_IN`] runs at most, if pairs are as good as normal. They nearly are, being sums
+//! over many steps; and that a verdict needs the whole interval beyond [`SHIFT_MIN`] leaves room for what is not.
 //!
 //! With few pairs one subsystem in twenty looks quiet by chance. So the deviation of each is at least half of the middle
 //! subsystem's.
+//!
+//! Where too little is known to say that nothing differs, that is what is said: [`Verdict::Rare`], [`Verdict::Unknown`].
 
 use std::collections::BTreeMap;
 
@@ -20,9 +25,13 @@ use super::pair::{PairFigures, Step};
 pub const FALSE_ALARMS_ONE_IN: f64 = 10_000.0;
 /// The interval must lie beyond this share of the time before.
 pub const SHIFT_MIN: f64 = 0.003;
-/// Of the steps of a pair, at each end.
+/// Nothing is seen only where the interval ends before this share: one that is wider says nothing.
+pub const UNKNOWN_MIN: f64 = 0.1;
+/// Of the steps of a pair in which a subsystem works, at each end.
 pub const CUT_SHARE: f64 = 0.15;
-/// Subsystems that take less of all are told and not judged: their time is the clock's.
+/// Fewer pairs say nothing of each other.
+pub(super) const PAIRS_MIN: usize = 3;
+/// Subsystems that take less of all in both builds are told and not judged: their time is the clock's.
 pub const SHARE_MIN: f64 = 0.005;
 /// A step counts as disturbed when its threads waited for a core by more than this share of it longer than is usual.
 const WAITED_SHARE_MAX: f64 = 0.02;
@@ -37,8 +46,16 @@ pub const WHOLE: &str = "all";
 pub enum Verdict {
     Slower,
     Faster,
+    /// It is in the change alone: there is nothing to hold it against.
+    New,
+    /// It is in the base alone.
+    Gone,
     /// Nothing was seen: a difference may be as large as the interval says.
     None,
+    /// The interval is so wide that it says nothing.
+    Unknown,
+    /// It works in too few pairs to have an interval.
+    Rare,
     /// It takes too little to be judged.
     Small,
 }
@@ -48,9 +65,23 @@ impl Verdict {
         match self {
             Self::Slower => "slower",
             Self::Faster => "faster",
+            Self::New => "new",
+            Self::Gone => "gone",
             Self::None => "none",
+            Self::Unknown => "cannot be said",
+            Self::Rare => "rare, cannot be said",
             Self::Small => "small",
         }
+    }
+
+    /// Whether the two builds differ in it.
+    pub fn is_seen(self) -> bool {
+        matches!(self, Self::Slower | Self::Faster | Self::New | Self::Gone)
+    }
+
+    /// Whether nothing is known of it: neither that the two differ nor that they do not.
+    pub fn is_unknown(self) -> bool {
+        matches!(self, Self::Unknown | Self::Rare)
     }
 }
 
@@ -61,15 +92,15 @@ pub struct Finding {
     /// Empty of a heading.
     pub category: String,
     pub verdict: Verdict,
-    /// Of all scopes' time, in the base.
+    /// Of all scopes' time, in the build in which that is more.
     pub share: f64,
     /// Per frame (µs), mean of all steps that count.
     pub base_us: f64,
     pub change_us: f64,
-    /// Of the base's time, with the interval: 2.0 is 2 % slower.
-    pub shift_percent: f64,
-    pub low_percent: f64,
-    pub high_percent: f64,
+    /// Of the base's time, with the interval: 2.0 is 2 % slower. None where there is nothing to hold it against, or too little.
+    pub shift_percent: Option<f64>,
+    pub low_percent: Option<f64>,
+    pub high_percent: Option<f64>,
 }
 
 /// What is found in so many pairs: everything first, then by time.
@@ -88,8 +119,26 @@ pub struct Findings {
 struct Observed {
     base_ns: f64,
     change_ns: f64,
-    /// Difference of logarithms.
-    shift: f64,
+    /// Difference of logarithms; none if it works in one of the two alone, or in neither.
+    shift: Option<f64>,
+}
+
+/// A step that counts, with its number in the pair: of the same number is the same work.
+type Kept<'a> = (usize, &'a (Step, Step));
+
+/// What one name took in one step of both, in which it worked.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    step: usize,
+    base_ns: f64,
+    change_ns: f64,
+}
+
+impl Times {
+    /// As a share of both: 0 where they are equal, -1 where the base alone works, 1 where the change does.
+    fn difference(&self) -> f64 {
+        (self.change_ns - self.base_ns) / (self.change_ns + self.base_ns)
+    }
 }
 
 pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
@@ -100,23 +149,22 @@ pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
         }
     }
     let (mut undisturbed, mut steps, mut took_disturbed) = (0, 0, false);
-    let kept: Vec<Vec<&(Step, Step)>> = pairs
+    let kept: Vec<Vec<Kept<'_>>> = pairs
         .iter()
         .map(|pair| {
             let usual_ns = usual_wait_ns(pair);
-            let is_quiet = |step: &Step| is_quiet(step, usual_ns);
-            let quiet: Vec<_> = pair.steps.iter().filter(|(base, change)| is_quiet(base) && is_quiet(change)).collect();
+            let is_quiet = |(_, (base, change)): &Kept<'_>| is_quiet(base, usual_ns) && is_quiet(change, usual_ns);
+            let quiet: Vec<Kept<'_>> = pair.steps.iter().enumerate().filter(is_quiet).collect();
             undisturbed += quiet.len();
             steps += pair.steps.len();
             if (quiet.len() as f64) < UNDISTURBED_SHARE_MIN * pair.steps.len() as f64 {
                 took_disturbed = true;
-                return pair.steps.iter().collect();
+                return pair.steps.iter().enumerate().collect();
             }
             quiet
         })
         .collect();
-    let observe =
-        |of: &dyn Fn(&Step) -> f64| -> Vec<Observed> { kept.iter().map(|steps| observed(steps, of)).collect() };
+    let observe = |of: &dyn Fn(&Step) -> f64| observe(&kept, of);
     let whole = observe(&Step::all_ns);
     let of_subsystems: Vec<(String, String, Vec<Observed>)> = names
         .iter()
@@ -161,71 +209,107 @@ fn usual_wait_ns(pair: &PairFigures) -> f64 {
     throng_history::changes::median(&mut waits.collect::<Vec<_>>())
 }
 
-/// One pair's word on one name.
-fn observed(steps: &[&(Step, Step)], of: &dyn Fn(&Step) -> f64) -> Observed {
-    let mut both: Vec<(f64, f64)> = steps.iter().map(|(base, change)| (of(base), of(change))).collect();
-    both.sort_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)));
-    let cut = (both.len() as f64 * CUT_SHARE) as usize;
-    let middle = &both[cut..both.len() - cut];
-    let (base, change) = middle.iter().fold((0.0, 0.0), |sums, times| (sums.0 + times.0, sums.1 + times.1));
-    let all: (f64, f64) = both.iter().fold((0.0, 0.0), |sums, times| (sums.0 + times.0, sums.1 + times.1));
-    // What is in one of the two alone, or in neither of the steps that count, has no ratio.
-    let shift = if base > 0.0 && change > 0.0 { (change / base).ln() } else { 0.0 };
+/// What each pair says of one name.
+fn observe(kept: &[Vec<Kept<'_>>], of: &dyn Fn(&Step) -> f64) -> Vec<Observed> {
+    let of_pair = |steps: &Vec<Kept<'_>>| -> Vec<Times> {
+        let times =
+            steps.iter().map(|(step, (base, change))| Times { step: *step, base_ns: of(base), change_ns: of(change) });
+        times.filter(|times| times.base_ns + times.change_ns > 0.0).collect()
+    };
+    let pairs: Vec<Vec<Times>> = kept.iter().map(of_pair).collect();
+    let usual = usual_differences(&pairs);
+    pairs.into_iter().map(|times| observed(times, &usual)).collect()
+}
+
+/// By the step's number: how the two differ in it, as pairs have it in the middle. None where too few pairs have the step.
+fn usual_differences(pairs: &[Vec<Times>]) -> Vec<Option<f64>> {
+    let steps = pairs.iter().flatten().map(|times| times.step + 1).max().unwrap_or(0);
+    let mut by_step = vec![Vec::new(); steps];
+    pairs.iter().flatten().for_each(|times| by_step[times.step].push(times.difference()));
+    let usual = |differences: &mut Vec<f64>| {
+        (differences.len() >= PAIRS_MIN).then(|| throng_history::changes::median(differences))
+    };
+    by_step.iter_mut().map(usual).collect()
+}
+
+/// One pair's word on one name: what is far from what is usual for its step is cut off, as much on either side.
+fn observed(mut times: Vec<Times>, usual: &[Option<f64>]) -> Observed {
+    let of_pair = throng_history::changes::median(&mut times.iter().map(Times::difference).collect::<Vec<_>>());
+    let off = |times: &Times| times.difference() - usual[times.step].unwrap_or(of_pair);
+    times.sort_by(|one, other| off(one).total_cmp(&off(other)));
+    let cut = (times.len() as f64 * CUT_SHARE) as usize;
+    let sums = |times: &[Times]| {
+        times.iter().fold((0.0, 0.0), |(base, change), times| (base + times.base_ns, change + times.change_ns))
+    };
+    let ((base, change), all) = (sums(&times[cut..times.len() - cut]), sums(&times));
+    let shift = (base > 0.0 && change > 0.0).then(|| (change / base).ln());
     Observed { base_ns: all.0, change_ns: all.1, shift }
 }
 
 fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames: f64) -> Vec<Finding> {
-    let whole_ns: f64 = whole.iter().map(|observed| observed.base_ns + observed.change_ns).sum();
-    let share = |observed: &[Observed]| {
-        let ns: f64 = observed.iter().map(|observed| observed.base_ns + observed.change_ns).sum();
-        if whole_ns > 0.0 { ns / whole_ns } else { 0.0 }
+    let sums = |observed: &[Observed]| {
+        observed.iter().fold((0.0, 0.0), |(base, change), one| (base + one.base_ns, change + one.change_ns))
     };
-    let judged = rows.iter().filter(|(.., observed)| share(observed) >= SHARE_MIN).count().max(1);
+    let (whole_base, whole_change) = sums(whole);
+    let share = |observed: &[Observed]| {
+        let (base, change) = sums(observed);
+        let of = |ns: f64, whole: f64| if whole > 0.0 { ns / whole } else { 0.0 };
+        of(base, whole_base).max(of(change, whole_change))
+    };
     let mut deviations: Vec<f64> = rows
         .iter()
         .filter(|(.., observed)| share(observed) >= SHARE_MIN)
-        .map(|(.., observed)| mean_and_deviation(observed).1)
+        .map(|(.., observed)| shifts(observed))
+        .filter(|shifts| shifts.len() >= PAIRS_MIN)
+        .map(|shifts| mean_and_deviation(&shifts).1)
         .collect();
+    // Half of the alarms for subsystems, half for headings.
+    let level = 0.5 / FALSE_ALARMS_ONE_IN / deviations.len().max(1) as f64;
     let usual = throng_history::changes::median(&mut deviations);
     rows.into_iter()
         .map(|(name, category, observed)| {
-            let (mean, deviation) = mean_and_deviation(&observed);
-            let (share, count) = (share(&observed), observed.len() as f64);
-            // Half for subsystems, half for headings.
-            let level = 0.5 / FALSE_ALARMS_ONE_IN / judged as f64;
-            let half = student_two_sided(level, observed.len().saturating_sub(1) as u32) * deviation.max(usual / 2.0)
-                / count.sqrt();
-            let (low, high) = (mean - half, mean + half);
-            let verdict = if share < SHARE_MIN {
-                Verdict::Small
-            } else if low > SHIFT_MIN.ln_1p() {
-                Verdict::Slower
-            } else if high < (-SHIFT_MIN).ln_1p() {
-                Verdict::Faster
-            } else {
-                Verdict::None
+            let ((base_ns, change_ns), share, shifts) = (sums(&observed), share(&observed), shifts(&observed));
+            let interval = (shifts.len() >= PAIRS_MIN).then(|| {
+                let (mean, deviation) = mean_and_deviation(&shifts);
+                let half = student_two_sided(level, shifts.len() as u32 - 1) * deviation.max(usual / 2.0)
+                    / (shifts.len() as f64).sqrt();
+                [mean, mean - half, mean + half]
+            });
+            let verdict = match interval {
+                _ if share < SHARE_MIN => Verdict::Small,
+                _ if base_ns == 0.0 => Verdict::New,
+                _ if change_ns == 0.0 => Verdict::Gone,
+                None => Verdict::Rare,
+                Some([_, low, _]) if low > SHIFT_MIN.ln_1p() => Verdict::Slower,
+                Some([.., high]) if high < (-SHIFT_MIN).ln_1p() => Verdict::Faster,
+                Some([_, low, high]) if low < (-UNKNOWN_MIN).ln_1p() || high > UNKNOWN_MIN.ln_1p() => Verdict::Unknown,
+                Some(_) => Verdict::None,
             };
-            let per_frame_us = |ns: fn(&Observed) -> f64| observed.iter().map(ns).sum::<f64>() / frames.max(1.0) / 1e3;
-            let percent = |shift: f64| 100.0 * shift.exp_m1();
+            let per_frame_us = |ns: f64| ns / frames.max(1.0) / 1e3;
+            let percent = |at: usize| interval.map(|interval| 100.0 * interval[at].exp_m1());
             Finding {
                 name,
                 category,
                 verdict,
                 share,
-                base_us: per_frame_us(|observed| observed.base_ns),
-                change_us: per_frame_us(|observed| observed.change_ns),
-                shift_percent: percent(mean),
-                low_percent: percent(low),
-                high_percent: percent(high),
+                base_us: per_frame_us(base_ns),
+                change_us: per_frame_us(change_ns),
+                shift_percent: percent(0),
+                low_percent: percent(1),
+                high_percent: percent(2),
             }
         })
         .collect()
 }
 
-fn mean_and_deviation(observed: &[Observed]) -> (f64, f64) {
-    let count = observed.len().max(1) as f64;
-    let mean = observed.iter().map(|one| one.shift).sum::<f64>() / count;
-    let squares: f64 = observed.iter().map(|one| (one.shift - mean).powi(2)).sum();
+fn shifts(observed: &[Observed]) -> Vec<f64> {
+    observed.iter().filter_map(|one| one.shift).collect()
+}
+
+fn mean_and_deviation(shifts: &[f64]) -> (f64, f64) {
+    let count = shifts.len().max(1) as f64;
+    let mean = shifts.iter().sum::<f64>() / count;
+    let squares: f64 = shifts.iter().map(|shift| (shift - mean).powi(2)).sum();
     (mean, (squares / (count - 1.0).max(1.0)).sqrt())
 }
 

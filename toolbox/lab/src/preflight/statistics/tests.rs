@@ -51,9 +51,7 @@ fn pairs(seed: u64, count: usize, luck: f64, slower: f64) -> Vec<PairFigures> {
 fn seen(pairs: &[PairFigures]) -> Vec<(String, Verdict)> {
     let found = find(pairs, 10);
     let rows = found.subsystems.into_iter().chain(found.categories);
-    rows.filter(|row| matches!(row.verdict, Verdict::Slower | Verdict::Faster))
-        .map(|row| (row.name, row.verdict))
-        .collect()
+    rows.filter(|row| row.verdict.is_seen()).map(|row| (row.name, row.verdict)).collect()
 }
 
 #[test]
@@ -62,9 +60,90 @@ fn two_percent_in_one_subsystem_are_found_and_named() {
     assert_eq!(seen(&pairs(2, 30, 0.006, -0.02)), [("part.03".to_owned(), Verdict::Faster)]);
     let found = find(&pairs(1, 30, 0.006, 0.02), 10);
     let row = found.subsystems.iter().find(|row| row.name == "part.03").unwrap();
-    assert!(row.low_percent < 2.0 && 2.0 < row.high_percent && (row.shift_percent - 2.0).abs() < 0.7, "{row:?}");
+    let [shift, low, high] = interval(row);
+    assert!(low < 2.0 && 2.0 < high && (shift - 2.0).abs() < 0.7, "{row:?}");
     assert_eq!((found.subsystems[0].name.as_str(), found.pairs, found.took_disturbed), (WHOLE, 30, false));
     assert!((0.7..0.9).contains(&found.undisturbed_share), "{}", found.undisturbed_share);
+}
+
+fn interval(row: &Finding) -> [f64; 3] {
+    [row.shift_percent, row.low_percent, row.high_percent].map(|percent| percent.expect("it has an interval"))
+}
+
+fn row<'a>(found: &'a Findings, name: &str) -> &'a Finding {
+    found.subsystems.iter().find(|row| row.name == name).expect("it is told")
+}
+
+/// Lets a subsystem take what `of` says, of a step's number and of whether it is the change, with noise as others have.
+fn give(pairs: &mut [PairFigures], name: &str, of: impl Fn(usize, bool) -> f64) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(77);
+    for (step, both) in pairs.iter_mut().flat_map(|pair| pair.steps.iter_mut().enumerate()) {
+        for (is_change, times) in [(false, &mut both.0), (true, &mut both.1)] {
+            let ns = of(step, is_change) * (1.0 + 0.03 * normal(&mut rng));
+            if ns > 0.0 {
+                times.times_ns.insert(name.to_owned(), ("saving".to_owned(), ns as u64));
+            }
+        }
+    }
+}
+
+/// Promise: work that comes in few steps is compared, too.
+#[test]
+fn what_works_in_one_step_of_twelve_is_compared_by_these() {
+    let rare = |slower: f64| {
+        let mut pairs = pairs(3, 30, 0.006, 0.0);
+        let of = |step, is_change| if step % 12 == 5 { 4e6 * if is_change { slower } else { 1.0 } } else { 0.0 };
+        give(&mut pairs, "saves.write", of);
+        pairs
+    };
+    assert_eq!(seen(&rare(1.0)), []);
+    assert_eq!(row(&find(&rare(1.0), 10), "saves.write").verdict, Verdict::None);
+    let found = find(&rare(1.3), 10);
+    let row = row(&found, "saves.write");
+    assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
+    assert!((interval(row)[0] - 30.0).abs() < 3.0, "{row:?}");
+}
+
+/// Promise: a slowdown in few steps of what works in all is no disturbance, since it is in the same steps of each pair.
+#[test]
+fn a_slowdown_in_one_step_of_twelve_is_seen() {
+    let mut pairs = pairs(4, 30, 0.006, 0.0);
+    give(&mut pairs, "ai.plan", |step, is_change| if is_change && step % 12 == 5 { 6e5 } else { 3e5 });
+    let found = find(&pairs, 10);
+    let row = row(&found, "ai.plan");
+    assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
+    assert!((interval(row)[0] - 8.3).abs() < 2.0, "one step of twelve takes twice as long: {row:?}");
+}
+
+/// Promise: what only one of the two has is told with its time, and never as no difference.
+#[test]
+fn what_one_side_alone_has_is_new_or_gone() {
+    let mut pairs = pairs(5, 30, 0.006, 0.0);
+    give(&mut pairs, "fog.after", |_, is_change| if is_change { 4e5 } else { 0.0 });
+    give(&mut pairs, "fog.before", |_, is_change| if is_change { 0.0 } else { 4e5 });
+    give(&mut pairs, "fog.tiny", |_, is_change| if is_change { 1e3 } else { 0.0 });
+    let found = find(&pairs, 10);
+    let told = |name| {
+        let row = row(&found, name);
+        (row.verdict, row.base_us.round(), row.change_us.round(), row.shift_percent)
+    };
+    assert_eq!(told("fog.after"), (Verdict::New, 0.0, 40.0, None));
+    assert_eq!(told("fog.before"), (Verdict::Gone, 40.0, 0.0, None));
+    assert_eq!(told("fog.tiny").0, Verdict::Small);
+    assert!(row(&found, "fog.after").share > 0.01, "{:?}", row(&found, "fog.after"));
+}
+
+/// Promise: where too little is known it is said, whichever way.
+#[test]
+fn what_cannot_be_said_is_not_told_as_no_difference() {
+    let few = find(&pairs(6, 3, 0.01, 0.0), 10);
+    assert!(few.subsystems.iter().all(|row| row.verdict == Verdict::Unknown), "{few:?}");
+    // It works once in all pairs but two.
+    let mut many = pairs(7, 30, 0.006, 0.0);
+    give(&mut many[..2], "saves.write", |step, _| if step == 9 { 9e9 } else { 0.0 });
+    let found = find(&many, 10);
+    let row = row(&found, "saves.write");
+    assert_eq!((row.verdict, row.shift_percent), (Verdict::Rare, None), "{row:?}");
 }
 
 #[test]
