@@ -1,10 +1,11 @@
 //! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs. What
-//! they share, `--small` and `--json` among it, is `bench/harness`.
+//! they share, `--small` and `--json` among it, is `bench/harness`. That of preflight, which finds planted slowdowns, is `plants`.
 //!
 //! `--small` is the size that also runs with the tests; the real size is for claims, and a claim names machine, commit
 //! and command. The bench against other libraries is a workspace of its own and is built by `peers`, which runs `crowd`, too.
 
 mod peers;
+mod plants;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub(crate) struct BenchArguments {
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     let mut known = names(crates::read(&step::root())?);
-    known.extend([peers::NAME, peers::CROWD].map(str::to_owned));
+    known.extend([peers::NAME, peers::CROWD, plants::NAME].map(str::to_owned));
     let Some(name) = &arguments.name else {
         known.iter().for_each(|name| println!("{name}"));
         return Ok(());
@@ -49,6 +50,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     if !known.contains(name) {
         let known = known.into_iter().collect::<Vec<_>>().join(", ");
         return Err(XtaskError::Usage(format!("there is no bench \"{name}\"; there are: {known}")));
+    }
+    if name == plants::NAME {
+        return plants::run(&arguments.more);
     }
     if [peers::NAME, peers::CROWD].contains(&name.as_str()) {
         return peers::run(name, arguments);
