@@ -45,6 +45,10 @@ counters! {
         Sum refused_handshake: "browser.refused_handshake", "connections",
             "Connections that did not come to a request in time, or not as TLS, HTTP or QUIC want it.",
             "A few are scanners. Many: a certificate that browsers do not take, or a flood.";
+        Sum refused_page: "browser.refused_page", "connections",
+            "Browsers that were turned away since the page that they showed is of another server.",
+            "Pages of your own that are elsewhere, or a proxy's name: name them in `origins` in [browser]. Else somebody's page \
+             has its visitors come here.";
         Sum closed_without_session: "browser.closed_without_session", "tunnels",
             "Tunnels that were closed since no session came of them within 15 s.",
             "Tokens of another server, or strangers.";
@@ -79,6 +83,7 @@ impl BrowserWatch {
             refused_full: turned_away(Refusal::Full),
             refused_address: turned_away(Refusal::Address),
             refused_handshake: turned_away(Refusal::Handshake),
+            refused_page: turned_away(Refusal::Page),
             closed_without_session: turned_away(Refusal::NoSession),
         }
     }

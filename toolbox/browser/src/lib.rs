@@ -14,8 +14,8 @@
 //! | `GET /play/socket` | the WebSocket, subprotocol `throng` |
 //! | `CONNECT /play/transport` | the WebTransport session, at a UDP address of its own |
 //!
-//! Beyond loopback all of it is TLS (`[browser] certificate_file`), or there is none. What a stranger can make it hold is
-//! bounded: see [`serving`], [`socket`] and [`web_transport`].
+//! Beyond loopback all of it is TLS (`[browser] certificate_file`), or there is none. Pages of other servers get neither
+//! tokens nor tunnels ([`own_pages`]). What a stranger can make it hold is bounded: see [`serving`], [`socket`] and [`web_transport`].
 //!
 //! Runs on one thread, `browser`, with a tokio runtime of its own, at a priority that gives way to frames and still keeps
 //! up. Cost, as sketched and not measured: 5 to 10 us for each datagram either way, most of it the kernel's for TCP; 50 KB for each browser.
@@ -24,6 +24,7 @@ mod allowance;
 mod carrier;
 mod certificate;
 mod metered;
+mod own_pages;
 mod pages;
 mod serving;
 mod shares;
@@ -44,6 +45,7 @@ use tokio::sync::oneshot;
 use allowance::Limits;
 use carrier::Carrier;
 use certificate::Named;
+use own_pages::OwnPages;
 use web_transport::{ListenError, WebTransport};
 
 pub use certificate::CertificateError;
@@ -116,10 +118,11 @@ impl Gateway {
         let places_max = browser.clients_max as usize;
         let carrier = Arc::new(Carrier::new(tunnels, Limits::of(server), places_max));
         let told = web_transport.as_ref().map(WebTransport::told);
-        let router = pages::router(pages, tokens, carrier.clone(), told, is_encrypted);
+        let own = Arc::new(OwnPages::new(&browser.origins, is_encrypted));
+        let router = pages::router(pages, tokens, carrier.clone(), told, own.clone());
         let (stop, stopped) = oneshot::channel();
         let thread = spawn_named("browser", Priority::Load, move || {
-            runtime.block_on(serving::serve(listener, tls, router, web_transport, carrier, places_max, stopped));
+            runtime.block_on(serving::serve(listener, tls, router, web_transport, carrier, own, places_max, stopped));
             // Connections that are still open end with the runtime.
         })
         .map_err(GatewayError::Thread)?;

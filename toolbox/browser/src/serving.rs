@@ -33,6 +33,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::BROWSER;
 use crate::carrier::Carrier;
 use crate::metered::Metered;
+use crate::own_pages::OwnPages;
 use crate::shares::{Peer, Share, Shares};
 use crate::web_transport::WebTransport;
 
@@ -45,12 +46,14 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// After a failed accept (no descriptors left, mostly), so that the thread does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
+#[expect(clippy::too_many_arguments, reason = "the parts of a gateway, each once")]
 pub(crate) async fn serve(
     listener: std::net::TcpListener,
     tls: Option<TlsAcceptor>,
     router: Router,
     web_transport: Option<WebTransport>,
     carrier: Arc<Carrier>,
+    own: Arc<OwnPages>,
     clients_max: usize,
     stopped: oneshot::Receiver<()>,
 ) {
@@ -82,7 +85,7 @@ pub(crate) async fn serve(
     };
     let in_sessions = async {
         match &web_transport {
-            Some(web_transport) => web_transport.serve(carrier.clone(), clients_max).await,
+            Some(web_transport) => web_transport.serve(carrier.clone(), own, clients_max).await,
             None => std::future::pending().await,
         }
     };

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use throng_net::protocol::{PrivateKey, ProtocolId};
-use throng_net::transport::{ServerTransport, TunnelledTransport, UdpTransport};
+use throng_net::transport::{Refusal, ServerTransport, TunnelledTransport, UdpTransport};
 use throng_platform::time::Nanos;
 
 use super::*;
@@ -48,15 +48,21 @@ fn asked(gateway: &Gateway, request: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+/// What asks for a WebSocket, with these headers.
+fn request_of_web_socket(headers: &str) -> String {
+    format!(
+        "GET /play/socket HTTP/1.1\r\n{headers}\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-protocol: throng\r\n\r\n"
+    )
+}
+
 /// A WebSocket, and all that was said before its first frame.
 fn web_socket(gateway: &Gateway) -> TcpStream {
-    let mut stream = connected(gateway);
-    let host = gateway.local_addr();
-    let request = format!(
-        "GET /play/socket HTTP/1.1\r\nhost: {host}\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
-         sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-protocol: throng\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).unwrap();
+    opened(connected(gateway), &format!("host: {}", gateway.local_addr()))
+}
+
+fn opened<S: Read + Write>(mut stream: S, headers: &str) -> S {
+    stream.write_all(request_of_web_socket(headers).as_bytes()).unwrap();
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -184,6 +190,28 @@ fn a_token_is_for_this_servers_page() {
     let answer =
         asked(&closed.gateway, "POST /play/token HTTP/1.1\r\nHOST\r\nx-throng: play\r\ncontent-length: 0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("gives_tokens"), "{answer}");
+}
+
+#[test]
+fn a_page_of_another_server_opens_no_web_socket() {
+    let bench = bench(&BrowserSettings { origins: vec!["https://login.example".into()], ..settings() });
+    let host = bench.gateway.local_addr();
+    for origin in [format!("http://{host}"), "https://login.example".to_owned()] {
+        opened(connected(&bench.gateway), &format!("host: {host}\r\norigin: {origin}"));
+    }
+    let opened = bench.tunnels.stats().opened;
+    for (headers, why) in [
+        (format!("host: {host}\r\norigin: http://evil.example"), "pages of other servers do not play here"),
+        ("host: evil.example\r\norigin: http://evil.example".to_owned(), "ask for this page by an address"),
+    ] {
+        let mut stream = connected(&bench.gateway);
+        stream.write_all(request_of_web_socket(&headers).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(why), "{answer}");
+    }
+    let stats = bench.tunnels.stats();
+    assert_eq!((stats.opened, stats.turned_away[Refusal::Page as usize]), (opened, 2));
 }
 
 #[test]

@@ -19,6 +19,7 @@
 //! | packets that go as streams and are not taken | 8 | dropped |
 //! | time without a session, or without a word | 15 s | closed |
 //!
+//! Sessions are for own pages and for those that the settings name ([`own_pages`](crate::own_pages)).
 //! A session's end is the connection's: a page has one.
 
 use std::net::{SocketAddr, UdpSocket};
@@ -44,6 +45,7 @@ use crate::BROWSER;
 use crate::allowance::Allowance;
 use crate::carrier::{Carrier, WITHOUT_SESSION_MAX, is_of_session};
 use crate::certificate::{CertificateError, Named, RENEWED_AFTER, ShortLived};
+use crate::own_pages::OwnPages;
 use crate::serving::PATIENCE;
 use crate::shares::{Peer, Share, Shares};
 
@@ -101,11 +103,11 @@ impl WebTransport {
     }
 
     /// Lets browsers in. Never ends.
-    pub async fn serve(&self, carrier: Arc<Carrier>, clients_max: usize) {
-        tokio::join!(self.accept(carrier, clients_max), self.renew());
+    pub async fn serve(&self, carrier: Arc<Carrier>, own: Arc<OwnPages>, clients_max: usize) {
+        tokio::join!(self.accept(carrier, own, clients_max), self.renew());
     }
 
-    async fn accept(&self, carrier: Arc<Carrier>, clients_max: usize) {
+    async fn accept(&self, carrier: Arc<Carrier>, own: Arc<OwnPages>, clients_max: usize) {
         let places = Arc::new(Semaphore::new(clients_max + SHAKING_HANDS_MAX));
         let unproven = Arc::new(Semaphore::new(UNPROVEN_MAX));
         let shares = Shares::new(Shares::of_each(clients_max));
@@ -129,7 +131,7 @@ impl WebTransport {
                 carrier.turn_away(Refusal::Address);
                 continue;
             };
-            tokio::spawn(admit(carrier.clone(), incoming, shaking, (place, share)));
+            tokio::spawn(admit(carrier.clone(), own.clone(), incoming, shaking, (place, share)));
         }
     }
 
@@ -186,6 +188,7 @@ struct NoHandshake;
 /// Shakes hands, and carries what is said until either side has enough.
 async fn admit(
     carrier: Arc<Carrier>,
+    own: Arc<OwnPages>,
     incoming: Incoming,
     shaking: Option<OwnedSemaphorePermit>,
     _place: (OwnedSemaphorePermit, Share),
@@ -197,6 +200,11 @@ async fn admit(
         let request = Request::accept(connection).await.map_err(|_| NoHandshake)?;
         if request.url.path() != PATH {
             let _ = request.reject(StatusCode::NOT_FOUND).await;
+            return Ok(None);
+        }
+        if own.check_session(&request.headers, request.url.host_str().unwrap_or_default()).is_err() {
+            carrier.turn_away(Refusal::Page);
+            let _ = request.reject(StatusCode::FORBIDDEN).await;
             return Ok(None);
         }
         match carrier.admit(Peer(request.conn().remote_address())) {

@@ -90,10 +90,12 @@ pub enum Refusal {
     NoSession,
     /// A datagram above its client's allowance.
     Allowance,
+    /// The page that it comes from is of another server.
+    Page,
 }
 
 impl Refusal {
-    const COUNT: usize = 5;
+    const COUNT: usize = 6;
 }
 
 /// A handle of all tunnels, for whoever holds the streams. Clones share them.

@@ -20,6 +20,9 @@ pub struct BrowserSettings {
     /// Give a connect token to whoever opens the page. Default false: tokens come from the game's own login service.
     /// True → everybody who reaches the page plays, each time as somebody else.
     pub gives_tokens: bool,
+    /// Pages elsewhere whose browsers may play here, each as `SCHEME://HOST`, with the port if it has one. Default none: this
+    /// server's own alone. For pages of a login service, and for the name of a proxy before this server.
+    pub origins: Vec<String>,
     /// The certificate chain (PEM) by which browsers know the server, relative to this file. Default none: loopback only.
     pub certificate_file: Option<PathBuf>,
     /// The key of the certificate (PEM), relative to this file.
@@ -35,6 +38,7 @@ impl Default for BrowserSettings {
             address: None,
             web_transport_address: None,
             gives_tokens: false,
+            origins: Vec::new(),
             certificate_file: None,
             certificate_key_file: None,
             clients_max: 1_024,
@@ -74,6 +78,9 @@ impl Section for BrowserSettings {
         if let Some(wrong) = self.refuse_web_transport_address() {
             checks.mistake("web_transport_address", wrong);
         }
+        if self.origins.iter().any(|origin| !is_origin(origin)) {
+            checks.mistake("origins", "holds where pages are, without a path, such as \"https://game.example\"");
+        }
         if self.web_transport_address.is_some() && self.address.is_none() {
             checks.mistake(
                 "web_transport_address",
@@ -90,4 +97,10 @@ impl Section for BrowserSettings {
             _ => {}
         }
     }
+}
+
+/// As browsers write it in the header `Origin`.
+fn is_origin(text: &str) -> bool {
+    let host = text.split_once("://").filter(|(scheme, _)| !scheme.is_empty()).map(|(_, host)| host);
+    host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*', '?', '#', '@']))
 }

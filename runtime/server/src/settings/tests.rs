@@ -333,6 +333,14 @@ fn addresses_say_which_half_is_wrong() {
         "[server]\nadmin_names = [\"metrics.example:9100\"]\n",
         "throng.toml:2: [server] admin_names: holds host names alone, without port and path, such as \"metrics.example\"",
     );
+    for origin in ["game.example", "https://game.example/", "https://*.game.example", "https://"] {
+        check(
+            &format!("[browser]\norigins = [\"{origin}\"]\n"),
+            "throng.toml:2: [browser] origins: holds where pages are, without a path, such as \"https://game.example\"",
+        );
+    }
+    let origins = ["https://game.example:8443", "capacitor://localhost", "http://[2001:db8::1]"];
+    assert_eq!(accept(&format!("[browser]\norigins = {origins:?}\n")).browser.origins, origins);
     check(
         "[server]\naddress = \"127.0.0.1:9100\"\n",
         "throng.toml:1: [server] admin_address: is the same as `address`; give each its own port",

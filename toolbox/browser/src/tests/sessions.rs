@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use axum::body::Bytes;
+use axum::http::{HeaderValue, header};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use throng_net::protocol::PACKET_BYTES_MAX;
 use tokio::time::timeout;
@@ -13,7 +14,7 @@ use tokio_rustls::rustls::{
 };
 use web_transport_quinn::quinn::crypto::rustls::QuicClientConfig;
 use web_transport_quinn::quinn::{ClientConfig, Connection, Endpoint, VarInt};
-use web_transport_quinn::{ClientBuilder, Session};
+use web_transport_quinn::{ClientBuilder, Session, proto::ConnectRequest};
 
 use super::*;
 
@@ -215,4 +216,22 @@ fn there_are_so_many_places_and_no_more() {
         assert_eq!(bench.tunnels.stats().open, 2);
         drop(both);
     });
+}
+
+#[test]
+fn a_page_of_another_server_opens_no_session() {
+    let (bench, place) = with_sessions(settings());
+    let client = || ClientBuilder::new().with_server_certificate_hashes(vec![place.hash.clone()]).unwrap();
+    let from = |origin: &str| {
+        ConnectRequest::new(place.url.clone()).with_header(header::ORIGIN, HeaderValue::from_str(origin).unwrap())
+    };
+    within(async {
+        let own = format!("http://localhost:{}", bench.gateway.local_addr().port());
+        let _own = client().connect(from(&own)).await.expect("a session for its own page");
+        for origin in ["http://evil.example", "null"] {
+            assert!(client().connect(from(origin)).await.is_err(), "{origin}");
+        }
+    });
+    let stats = bench.tunnels.stats();
+    assert_eq!((stats.opened, stats.turned_away[Refusal::Page as usize]), (1, 2));
 }
