@@ -10,6 +10,7 @@ use throng_platform::time::Nanos;
 
 use super::*;
 
+mod encrypted;
 mod sessions;
 
 struct Bench {

@@ -39,7 +39,7 @@ fn with_sessions(browser: BrowserSettings) -> (Bench, Place) {
 }
 
 /// On a runtime of its own, as a browser is a process of its own.
-fn within<T>(what: impl Future<Output = T>) -> T {
+pub(super) fn within<T>(what: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { timeout(LONG, what).await.expect("it ends within 20 s") })
 }
