@@ -65,12 +65,13 @@ fn scopes_fire(disk_budget_mb: u32) -> String {
 struct Place {
     folder: PathBuf,
     key: &'static str,
+    size: &'static [&'static str],
 }
 
 impl Place {
     /// A folder of its own with settings, `recorder` among them, and rules.
     fn new(name: &str, recorder: &str, rules: &str) -> Place {
-        let place = Place { folder: folder(&format!("recorder-{name}")), key: KEY };
+        let place = Place { folder: folder(&format!("recorder-{name}")), key: KEY, size: &SMALL };
         fs::create_dir(place.captures()).expect("a folder of ours");
         place.set_rules(rules);
         let rules = place.rules();
@@ -116,7 +117,7 @@ impl Place {
     /// The same by any command that runs its arguments.
     fn start_as(&self, mut command: Command) -> Server {
         let (settings, captures) = (self.folder.join("throng.toml"), self.captures());
-        command.args([env!("CARGO_BIN_EXE_throng"), "serve"]).args(SMALL);
+        command.args([env!("CARGO_BIN_EXE_throng"), "serve"]).args(self.size);
         command.args(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--config"]).arg(settings);
         command.arg("--captures").arg(&captures).env("CAPTURES", captures).env("LOG", self.folder.join("log"));
         command.env("THRONG_PRIVATE_KEY", self.key).env("THRONG_LOG", "trace");

@@ -5,17 +5,22 @@ use std::{
     collections::HashSet,
     fs,
     io::{ErrorKind, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use throng_platform::testing::not_permitted;
 
-use super::{Place, WITHIN, read, save, save_well, scopes_fire, wait_for_capture};
+use super::{Place, WITHIN, quiet, read, save, save_well, scopes_fire, wait_for_capture};
 use crate::{
     child::{Ended, Server, alone, captures_in, folder, wait_until},
     crowd::Crowd,
@@ -26,6 +31,9 @@ const MIB: u64 = 1 << 20;
 /// Share of its ticks that a server may miss more than its [`Control`]. A frame that waited for a disk or a reader would
 /// miss more than half of them.
 const MORE_MISSED_SHARE_MAX: f64 = 0.05;
+
+/// A server that ends waits so long for what does not answer, and some for the machine.
+const WITH_EXPORTERS_AWAY: Duration = Duration::from_secs(40);
 
 const FAILURE: &str = "captures cannot be saved";
 
@@ -98,14 +106,97 @@ fn missed_share(ended: &Ended) -> f64 {
     figure("ticks_missed") / figure("ticks")
 }
 
+/// An address that takes every connection and never answers.
+struct BlackHole {
+    address: SocketAddr,
+    taken: Arc<AtomicUsize>,
+}
+
+impl BlackHole {
+    /// Until this process ends.
+    fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let taken = Arc::<AtomicUsize>::default();
+        let count = taken.clone();
+        std::thread::spawn(move || {
+            let mut held = Vec::new();
+            for stream in listener.incoming().flatten() {
+                held.push(stream);
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Self { address, taken }
+    }
+
+    /// Settings by which events, captures and reports go into it. Their files are in `place`.
+    fn settings(&self, place: &Path) -> String {
+        let [key, spool] = ["key", "spool"].map(|name| place.join(name));
+        fs::write(&key, "id\nsecret\n").expect("a folder of ours");
+        let to = self.address;
+        format!(
+            "[analytics]\nurl = \"http://{to}/events\"\nspool = {spool:?}\npost_period_s = 1\n\
+             [object_store]\nendpoint = \"http://{to}\"\nbucket = \"reports\"\nkey_file = {key:?}\nperiod_s = 1\n"
+        )
+    }
+
+    /// A connection of each exporter is in it.
+    fn check_taken(&self) {
+        let both = wait_until(WITHIN, || (self.taken.load(Ordering::Relaxed) >= 2).then_some(()));
+        assert!(both.is_some(), "{} exporters came", self.taken.load(Ordering::Relaxed));
+    }
+}
+
+/// Scrapers that ask, never read the answer, and come again as soon as the port has had enough of them: more than it has
+/// places.
+struct Scrapers {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Scrapers {
+    fn start(admin: SocketAddr) -> Self {
+        let is_over = Arc::<AtomicBool>::default();
+        let scrape = |_| {
+            let is_over = is_over.clone();
+            std::thread::spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    ask_and_never_read(admin, &is_over);
+                }
+            })
+        };
+        Self { threads: (0..40).map(scrape).collect(), is_over }
+    }
+
+    fn stop(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.threads.into_iter().for_each(|thread| thread.join().expect("a scraper does not panic"));
+    }
+}
+
+fn ask_and_never_read(admin: SocketAddr, is_over: &AtomicBool) {
+    let Ok(mut stream) = TcpStream::connect(admin) else { return };
+    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+    let mut is_open = stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok();
+    // Whoever does not read hears of the end when it says more.
+    while is_open && !is_over.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+        is_open = stream.write_all(b"\n").is_ok();
+    }
+}
+
 /// Nobody but a reader of captures notices anything.
 fn check_played_on(crowd: Crowd, server: Server) -> Ended {
+    check_played_on_and_ended(crowd, server, Duration::from_secs(5))
+}
+
+fn check_played_on_and_ended(crowd: Crowd, server: Server, within: Duration) -> Ended {
     check_healthy(&server);
     let saw = crowd.finish();
     assert_eq!((saw.state_errors, saw.protocol_errors, saw.disconnects), (0, 0, 0), "{saw:?}");
     let ended = server.stop();
     assert_eq!(ended.status.code(), Some(0));
-    assert!(ended.after <= Duration::from_secs(5), "it took {:?}", ended.after);
+    assert!(ended.after <= within, "it took {:?}", ended.after);
     ended
 }
 
@@ -165,9 +256,52 @@ fn r38_a_folder_of_captures_that_vanishes_costs_captures_and_no_tick() {
     check_lost_and_found(&place, server, &captures, || fs::remove_file(&captures).expect("a file of ours"));
 }
 
+/// Promise: what could not be saved is counted, each capture once.
+#[test]
+fn r38_captures_that_were_asked_for_in_vain_are_counted_exactly() {
+    let place = Place::new("counted", "", &quiet());
+    let server = place.start();
+    save_well(&server, "before");
+    let captures = place.captures();
+    fs::remove_dir_all(&captures).expect("a folder of ours");
+    fs::write(&captures, "a file where a folder should be").expect("a folder of ours");
+    for note in ["first", "second", "third"] {
+        save(&server, note).check_refused(&["did not save", "cannot be written"]);
+    }
+    fs::remove_file(&captures).expect("a file of ours");
+    save_well(&server, "after");
+    let ended = server.stop();
+    assert_eq!((count(&ended, "captures"), count(&ended, "captures_lost")), (2, 3), "{}", ended.report);
+}
+
+/// Promise: a store and a receiver that take connections and never answer, and scrapers that hold all places of the admin port
+/// and never read, cost no tick and keep nobody from the health of the server.
+#[test]
+fn r38_exporters_and_scrapers_that_never_hear_or_read_cost_no_tick() {
+    let _alone = alone();
+    let hole = BlackHole::open();
+    let place = Place::new("black-hole", &hole.settings(&folder("recorder-black-hole-files")), &scopes_fire(2));
+    let control = Control::start();
+    let server = place.start();
+    let crowd = Crowd::start(server.address, 4);
+    let scrapers = Scrapers::start(server.admin_address);
+    hole.check_taken();
+    std::thread::sleep(Duration::from_secs(4));
+    // Among them.
+    check_healthy(&server);
+    wait_for_capture(&place.captures().join("scope"));
+    scrapers.stop();
+    let ended = check_played_on_and_ended(crowd, server, WITH_EXPORTERS_AWAY);
+    control.check_no_more_missed(&ended);
+    assert!(count(&ended, "captures") >= 1, "{}", ended.report);
+}
+
 /// Turns of the full form, by turns with room for captures and with none.
 const TURNS: u32 = 60;
 const TURN: Duration = Duration::from_secs(30);
+
+/// Everybody who plays in the full form.
+const FULL: [&str; 4] = ["--players", "200", "--npcs", "2000"];
 
 /// What a second's slowest frame may take more with a full disk and stalled scrapers than without. A second has 60
 /// frames, so this is between their 98th and 99th percentile.
@@ -205,22 +339,25 @@ impl Seconds {
 fn r38_half_an_hour_on_a_disk_that_is_full_every_other_turn_full() {
     let _alone = alone();
     let mut command = unshare().expect("the full form needs a disk of its own");
-    let place = Place::new("full-form", "", &scopes_fire(2).replace("cooldown_s = 0", "cooldown_s = 1"));
+    let hole = BlackHole::open();
+    let settings = hole.settings(&folder("recorder-full-form-files"));
+    let place = Place::new("full-form", &settings, &scopes_fire(2).replace("cooldown_s = 0", "cooldown_s = 1"));
+    let place = Place { size: &FULL, ..place };
     command.args(["sh", "-c", FULL_DISK, "sh"]);
     let server = place.start_as(command);
     let captures = seen_by(&server, &place);
     let (filler, scopes) = (captures.join("filler"), captures.join("scope"));
     let hideouts = scopes.join("world.tick@hideout");
-    let crowd = Crowd::start(server.address, 4);
+    let crowd = Crowd::start(server.address, 200);
+    hole.check_taken();
     let (mut with_room, mut without) = (Seconds::default(), Seconds::default());
     for turn in 0..TURNS {
         let is_full = turn % 2 == 1;
-        let mut scrapers = Vec::new();
+        let scrapers = is_full.then(|| Scrapers::start(server.admin_address));
         if is_full {
             // What is there would be given up for the next one.
             let _ = fs::remove_dir_all(&scopes);
             fs::write(&filler, vec![0; 9 * MIB as usize]).expect_err("the disk is smaller");
-            scrapers.extend((0..24).map(|_| TcpStream::connect(server.admin_address).expect("the backlog has room")));
         } else {
             fs::remove_file(&filler).expect("the one that fills it");
         }
@@ -232,6 +369,7 @@ fn r38_half_an_hour_on_a_disk_that_is_full_every_other_turn_full() {
             seconds.note(&server);
         }
         check_healthy(&server);
+        scrapers.into_iter().for_each(Scrapers::stop);
         let (total, largest) = size_of(&hideouts);
         assert!(total <= 2 * MIB + largest, "{total} bytes in turn {turn}");
         assert!(is_full || !captures_in(&scopes).is_empty(), "turn {turn} has room, and nothing is saved");
@@ -240,7 +378,7 @@ fn r38_half_an_hour_on_a_disk_that_is_full_every_other_turn_full() {
     let (with_room, without) = (with_room.slowest_frame_ms(), without.slowest_frame_ms());
     println!("slowest frame of a second: {with_room} ms, and {without} ms with a full disk");
     println!("share of ticks missed: {missed_with_room}, and {missed} with a full disk");
-    let ended = check_played_on(crowd, server);
+    let ended = check_played_on_and_ended(crowd, server, WITH_EXPORTERS_AWAY);
     assert!(count(&ended, "captures_lost") >= u64::from(TURNS / 2), "{}", ended.report);
     assert!(without <= SLOWER_MAX * with_room, "{without} ms and not {with_room} ms");
     assert!(missed <= missed_with_room + MORE_MISSED_SHARE_MAX, "{missed} and not {missed_with_room}");
