@@ -224,7 +224,7 @@ fn an_index_that_cannot_be_written_hides_no_day() {
 }
 
 /// All files below a folder, by their path in it.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {

@@ -14,6 +14,7 @@
 //!   access     who may change it, and with which key
 //!   analytics  what games tell of play, in files
 //!   sync       folders to an object store, and what is told where there is none
+//!   uploads    what goes there by itself, and events to a receiver
 //!   capture    bad frames listed, read and converted
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
@@ -85,4 +86,5 @@ mod supervised;
 mod sync;
 mod terminal;
 mod top;
+mod uploads;
 mod watchdog;

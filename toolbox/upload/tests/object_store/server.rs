@@ -1,7 +1,7 @@
 //! S3 servers that are not ours, on loopback. One is s3rver, from npm, by the versions in `tests/s3rver/package-lock.json`: it
 //! knows the id of its key, and believes every signature. The other, of the full form, is versitygw, which believes none.
 //!
-//! The tests of the shipped command have it, too (`toolbox/shipped/tests/command/daily.rs`).
+//! The tests of the shipped command have it, too (`toolbox/shipped/tests/command/uploads.rs`).
 
 use std::{
     fs,
