@@ -5,19 +5,15 @@
 //! server under bots <- two Prometheus, one with classic and one with native histograms <- promtool: panels, alerts
 //! ```
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use serde_json::Value;
 
 use crate::{
-    child::{Server, alone, finish, folder, throng},
+    child::{PATIENCE, Server, alone, finish, folder, throng, wait_until},
     crowd::Crowd,
     lifecycle::get,
+    recorder::quiet,
 };
 use instance::{Histograms, Prometheus, deploy, encoded, promtool};
 
@@ -133,40 +129,49 @@ fn every_panel_and_every_alert_is_evaluated_on_what_a_server_tells() {
         for rule in &rules {
             assert_eq!(rule["health"], "ok", "{rule}");
         }
-        let alerts: Vec<&str> = rules.iter().filter_map(|rule| rule["query"].as_str()).collect();
-        // Without their limits they are to have a value: an alert on what is not told never fires.
-        rows_of(prometheus, &alerts);
-        let unknown: Vec<String> =
-            alerts.iter().flat_map(|expr| figures_in(expr)).collect::<BTreeSet<_>>().into_iter().collect();
-        let unknown: Vec<&str> = unknown.iter().map(String::as_str).collect();
-        let told = rows_of(prometheus, &unknown);
-        let (_, text) = get(server.admin_address, "/metrics");
-        for (place, figure) in unknown.iter().enumerate() {
-            // What a host does not show has its help and no value.
-            let is_known = told.contains_key(&place) || text.contains(&format!("# TYPE {figure} gauge"));
-            assert!(
-                is_known || is_of_other_form(figure, *histograms),
-                "{histograms:?}: an alert asks for {figure}, which is not told"
-            );
-        }
+        check_rules_have_rows(prometheus, &rules, &server);
     }
     check_links(&server, &both[0].1, &saved);
     crowd.finish();
     assert!(server.stop().status.success());
 }
 
+/// Whatever its limit, each rule has something to say of this server: an alert on what is not told, or by a label that nothing
+/// has, would never fire.
+#[track_caller]
+fn check_rules_have_rows(prometheus: &Prometheus, rules: &[&Value], server: &Server) {
+    let limitless: Vec<String> =
+        rules.iter().map(|rule| without_limits(rule["query"].as_str().expect("PromQL"))).collect();
+    let exprs: Vec<&str> = limitless.iter().map(String::as_str).collect();
+    let rows = rows_of(prometheus, &exprs);
+    let (_, text) = get(server.admin_address, "/metrics");
+    // What a host does not show has its help and no value.
+    let is_hidden = |figure: &String| {
+        let has_value = |line: &str| line.strip_prefix(figure).is_some_and(|rest| rest.starts_with([' ', '{']));
+        text.contains(&format!("# TYPE {figure} gauge")) && !text.lines().any(has_value)
+    };
+    let silent: Vec<&str> = (exprs.iter().enumerate())
+        .filter(|(place, expr)| !rows.contains_key(place) && !figures_in(expr).iter().any(is_hidden))
+        .map(|(_, expr)| *expr)
+        .collect();
+    assert!(silent.is_empty(), "these have nothing to say, whatever the limit: {silent:#?}");
+    println!("{} rules, {} with rows", exprs.len(), rows.len());
+}
+
+/// The query with comparisons that say 0 or 1 where they left rows out, and with no older past than the test has.
+fn without_limits(expr: &str) -> String {
+    assert!(!expr.contains("bool"), "{expr}");
+    let words = expr.split_whitespace().map(|word| match word {
+        "==" | "!=" | "<" | "<=" | ">" | ">=" => format!("{word} bool"),
+        word => word.replace("30m", "1s"),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The names of the server's figures in a query.
 fn figures_in(expr: &str) -> Vec<String> {
     let words = expr.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_:".contains(letter)));
     words.filter(|word| word.starts_with("throng_")).map(str::to_owned).collect()
-}
-
-/// Rules ask for both forms of a histogram, and one is there.
-fn is_of_other_form(figure: &str, histograms: Histograms) -> bool {
-    match histograms {
-        Histograms::Classic => figure.ends_with("_seconds"),
-        Histograms::Native => figure.ends_with("_seconds_bucket"),
-    }
 }
 
 /// From the metrics to the file: the annotation and the exemplar name the capture, and the server gives it by that name.
@@ -202,6 +207,48 @@ fn get_bytes(server: &Server, path: &str) -> (String, Vec<u8>) {
     stream.read_to_end(&mut answer).expect("an answer that ends");
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
     (String::from_utf8_lossy(&answer[..head]).into_owned(), answer[head + 4..].to_vec())
+}
+
+/// Promise: a spike that a world made is led from to the capture that was saved of it: by the exemplar of the frame's time, and by
+/// the moment at which it stands.
+#[test]
+fn a_slow_worlds_spike_leads_to_its_capture() {
+    let _alone = alone();
+    let place = folder("prometheus-spike");
+    let captures = place.join("captures");
+    fs::create_dir(&captures).expect("a folder of ours");
+    // No other capture of the same frame stands in the exemplar's place.
+    let rules = place.join("rules.toml");
+    fs::write(&rules, quiet().replace("[triggers.scope]\non = false\n", "")).expect("a folder of ours");
+    let settings = place.join("throng.toml");
+    fs::write(&settings, format!("[recorder]\ncaptures = {captures:?}\nrules = {rules:?}\n"))
+        .expect("a folder of ours");
+    let settings = settings.to_str().expect("a plain path");
+    let slow = ["--players", "4", "--npcs", "40", "--all-awake", "--inject", "slow-world", "--config", settings];
+    let server = Server::start(&slow);
+    let crowd = Crowd::start(server.address, 4);
+    let prometheus = Prometheus::with_shipped_settings("spike", server.admin_address, Histograms::Classic);
+    let query =
+        format!("query_exemplars?query={}&start=0&end=9999999999", encoded("throng_server_frame_seconds_bucket"));
+    let spike = wait_until(PATIENCE, || {
+        let marks = prometheus.query("throng_profiler_capture_at_ms{trigger=\"scope\"}");
+        let all = prometheus.api(&query);
+        let exemplars = all.as_array()?.iter().filter_map(|series| series["exemplars"].as_array()).flatten();
+        let is_marked = |capture: &Value| marks.iter().any(|mark| mark["metric"]["capture"] == *capture);
+        // The world computes for 40 ms more.
+        let is_spike =
+            |seconds: &Value| seconds.as_str().and_then(|text| text.parse().ok()).is_some_and(|s: f64| s >= 0.04);
+        let of_ours = |exemplar: &&Value| is_spike(&exemplar["value"]) && is_marked(&exemplar["labels"]["capture"]);
+        exemplars.filter(of_ours).find_map(|exemplar| exemplar["labels"]["capture"].as_str().map(str::to_owned))
+    });
+    let name = spike.unwrap_or_else(|| panic!("no exemplar names its capture: {}", prometheus.api(&query)));
+
+    let (head, bytes) = get_bytes(&server, &format!("/captures/{name}"));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let capture = throng_capture::format::read(&bytes).expect("a capture");
+    assert_eq!(capture.about.trigger.name, "world.tick", "{:?}", capture.about.trigger);
+    crowd.finish();
+    assert!(server.stop().status.success());
 }
 
 /// Promise: each alert is silent while its server is well, fires when it is not, and says what to do.

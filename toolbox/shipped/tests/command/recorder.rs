@@ -49,7 +49,7 @@ const KINDS: [&str; 11] = [
 ];
 
 /// Nothing is saved but by hand.
-fn quiet() -> String {
+pub fn quiet() -> String {
     KINDS.map(|kind| format!("[triggers.{kind}]\non = false\n")).concat()
 }
 
