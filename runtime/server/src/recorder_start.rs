@@ -12,7 +12,7 @@ use std::{
 use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_info, log_warn};
 
 use crate::{
-    rules::{FollowedRules, RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
+    rules::{FollowedRules, Force, RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
     server::Server,
     settings::{Settings, SettingsError},
 };
@@ -56,17 +56,20 @@ impl Server {
         let caps = RangeCaps::of(self);
         warn_of_ranges(&caps, &rules.replication);
         self.set_replication_rules(rules.replication.complete(of_game.clone()));
-        let recorder = if chosen.on { Some(start(self, settings, captures, build, rules)?) } else { None };
+        let recorder = if chosen.on { Some(start(self, settings, captures, build, rules.clone())?) } else { None };
         let suggested = self.suggested_budgets();
         let follow = |file| {
-            FollowedRules::follow(file, move |rules| {
-                log::set_levels(&rules.log_levels);
-                warn_of_ranges(&caps, &rules.replication);
-                control.set_replication_rules(rules.replication.complete(of_game.clone()));
-                if let Some(recorder) = &recorder {
-                    recorder.set_rules(suggested.complete(rules.recorder));
-                }
-            })
+            let levels_and_replication = Box::new(move |in_file: &ServerRules, said: &ServerRules| {
+                let is_said = |name: &str| said.log_levels.iter().any(|(other, _)| other == name);
+                let of_file = in_file.log_levels.iter().filter(|(name, _)| !is_said(name));
+                log::set_levels(&of_file.chain(&said.log_levels).cloned().collect::<Vec<_>>());
+                let replication = [&in_file.replication, &said.replication];
+                replication.iter().for_each(|rules| warn_of_ranges(&caps, rules));
+                let complete = |rules, more: &&ReplicationFileRules| more.complete(rules);
+                control.set_replication_rules(replication.iter().fold(of_game.clone(), complete));
+            });
+            let complete = Box::new(move |rules| suggested.complete(rules));
+            FollowedRules::follow(file, rules, Force { levels_and_replication, complete, recorder })
         };
         Ok(file.map(follow).transpose()?)
     }

@@ -26,6 +26,7 @@ mod file;
 mod followed;
 mod levels;
 mod replication;
+mod said;
 mod triggers;
 
 use std::path::Path;
@@ -39,6 +40,7 @@ use crate::settings::{Mistake, SettingsError};
 pub use caps::RangeCaps;
 pub use file::RulesFile;
 pub use followed::FollowedRules;
+pub(crate) use followed::Force;
 pub use replication::{ReplicationFileRules, RuleNames};
 
 use captures::Captures;
@@ -93,10 +95,15 @@ impl ServerRules {
 
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
     pub fn parse(file: &str, text: &str, names: &RuleNames) -> Result<Self, SettingsError> {
+        Self::parse_over(Rules::default(), file, text, names)
+    }
+
+    /// The same, where triggers and captures are as in `recorder` if the text says nothing of them.
+    fn parse_over(mut recorder: Rules, file: &str, text: &str, names: &RuleNames) -> Result<Self, SettingsError> {
         let document = Document::parse(file, text)?;
         let mut mistakes = Vec::new();
         document.check_sections(&SECTIONS, &mut mistakes);
-        let (mut recorder, mut warnings) = (Rules::default(), Vec::new());
+        let mut warnings = Vec::new();
         budgets::read(&document, names, &mut recorder, &mut mistakes, &mut warnings);
         triggers::read(&document, &mut recorder, &mut mistakes);
         document.section::<Captures>("captures", &mut mistakes).apply(&mut recorder);

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use throng::{
-    console::{ArgumentAbout, Arguments, TextTable},
+    console::{Argument, ArgumentAbout, Arguments, Cell, Column, TextTable, text},
     rules::FollowedRules,
 };
 
@@ -77,6 +77,29 @@ struct Command {
     about: Vec<ArgumentAbout>,
     help: &'static str,
     run: Run,
+}
+
+/// Names of components and events are a game's.
+const RULE_CHARACTERS_MAX: usize = 200;
+
+/// The key of a rule, with its section before it.
+struct RuleKey {
+    keys: Vec<&'static str>,
+}
+
+impl Argument for RuleKey {
+    type Value = String;
+
+    fn about(&self) -> ArgumentAbout {
+        let may_be = "section and key of the rules file, such as triggers.frame.cooldown_s or log.CATEGORY".to_owned();
+        ArgumentAbout { name: "key", may_be, choices: self.keys.clone(), is_optional: false }
+    }
+
+    /// Levels of the log have keys that are not listed; what is none is told by whoever reads rules.
+    fn read(&self, word: &str) -> Result<String, String> {
+        let is_short = word.chars().count() <= RULE_CHARACTERS_MAX;
+        is_short.then(|| word.to_owned()).ok_or_else(|| format!("has more than {RULE_CHARACTERS_MAX} characters"))
+    }
 }
 
 /// The commands of one server.
@@ -138,17 +161,33 @@ impl Console {
         self.commands.push(command);
     }
 
-    /// Adds `rules.reload`, which reads the server's rules file now and puts it into force; `None`: it has none, and the
-    /// command says where to name one.
+    /// Adds `rules.reload`, which reads the server's rules file now and puts it into force, and `rules.set`, which says one of
+    /// them otherwise until then; `None`: it has none, and the commands say where to name one.
     #[must_use]
     pub fn with_rules(self, rules: Option<Arc<FollowedRules>>) -> Self {
+        const NO_FILE: &str = "this server has no rules file: name one in [recorder] rules of its settings";
+        // Once, at the start of a server.
+        let keys: Vec<&'static str> = rules.iter().flat_map(|rules| rules.keys()).map(|key| &*key.leak()).collect();
+        let set = rules.clone();
         self.with("rules.reload", Role::Operate, "", "reads the rules file now and puts it into force", move |call| {
             call.check_arguments(&[])?;
-            let rules =
-                rules.as_ref().ok_or("this server has no rules file: name one in [recorder] rules of its settings")?;
+            let rules = rules.as_ref().ok_or(NO_FILE)?;
             let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
             Ok(call.answer(|| format!("{path} is in force\n"), || json!({ "rules": path })))
         })
+        .with_arguments(
+            "rules.set",
+            Role::Operate,
+            (RuleKey { keys }, text("value", RULE_CHARACTERS_MAX)),
+            "changes one rule, by its section and key in the rules file, until the rules are read again",
+            move |call, (key, value)| {
+                let rules = set.as_ref().ok_or(NO_FILE)?;
+                rules.set(&key, &value, call.who).map_err(|wrong| format!("{key}: {wrong}"))?;
+                let mut table = TextTable::new([Column::text("rule", "rule"), Column::text("now", "now")]);
+                table.row(&[Cell::Text(&key), Cell::Text(&value)]);
+                Ok(call.table(table))
+            },
+        )
     }
 
     /// What somebody must be allowed who has this line carried out. A line that no command is asked by changes nothing.

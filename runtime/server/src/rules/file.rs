@@ -52,6 +52,10 @@ impl RulesFile {
         &self.path
     }
 
+    pub(super) fn names(&self) -> &RuleNames {
+        &self.names
+    }
+
     /// Reads the file now, changed or not; then it counts as read. What is wrong with it is told to the caller alone.
     pub fn reload(&mut self) -> Result<ServerRules, SettingsError> {
         // Before reading, as in `open`.

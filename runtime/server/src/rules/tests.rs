@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use throng_capture::model::TriggerKind;
 use throng_profiler::rules::KindBudgets;
@@ -547,6 +548,96 @@ fn a_changed_file_is_read_once_when_it_has_settled() {
     fs::write(&beside, over_ms(13)).unwrap();
     fs::rename(&beside, folder.path()).unwrap();
     assert_eq!([look(&mut file), look(&mut file), look(&mut file)], ["-", "13 ms", "-"]);
+}
+
+#[test]
+fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
+    let folder = Folder::new("said");
+    folder.write("[components.vitals]\nrange_m = 30\nupdates_per_s_max = 2\n[log]\nai = \"warn\"\n");
+    let (file, in_file) = folder.open();
+    let told = Arc::new(Mutex::new(None));
+    let game = ReplicationRules::usual(["Pose", "Vitals", "SpellEffects"], [("chat.say", None)]);
+    let tell = {
+        let told = told.clone();
+        move |in_file: &ServerRules, said: &ServerRules| {
+            let rules = said.replication.complete(in_file.replication.complete(game.clone()));
+            *told.lock().unwrap() = Some((rules.components[1].clone(), rules.keepalive_s, said.log_levels.clone()));
+        }
+    };
+    let force =
+        Force { levels_and_replication: Box::new(tell), complete: Box::new(std::convert::identity), recorder: None };
+    let rules = FollowedRules::follow(file, in_file, force).unwrap();
+    let vitals = |range_m| KindRule { range_m: Some(range_m), updates_per_s_max: Some(2.0) };
+    let debug = vec![("server.clients".to_owned(), Level::Debug)];
+    let check = |key: &str, value: &str, expect: Result<(), &str>| {
+        let said = rules.set(key, value, "alice");
+        match expect {
+            Ok(()) => assert_eq!(said, Ok(()), "{key} {value}"),
+            Err(part) => assert!(said.as_ref().is_err_and(|wrong| wrong.contains(part)), "{key} {value}: {said:?}"),
+        }
+        told.lock().unwrap().clone()
+    };
+    check("components.vitals.range_m", "25.5", Ok(()));
+    check("replication.keepalive_s", "4", Ok(()));
+    let all = check("log.server.clients", "debug", Ok(()));
+    assert_eq!(
+        all,
+        Some((vitals(25.5), 4.0, debug.clone())),
+        "one beside the other, and what the file says of the rest"
+    );
+    for (key, value, wrong) in [
+        ("replication.keepalive_s", "0.01", "0.01 is too low; it may be 0.1 to 3600 s"),
+        ("replication.keepalive_s", "long", "number"),
+        ("replication.keepalive", "4", "did you mean"),
+        ("replication.enter_radius_m", "50", "leave_radius_m"),
+        ("components.mana.range_m", "5", "mana"),
+        ("components.range_m", "5", "components.NAME.range_m"),
+        ("log.server", "loud", "is no level"),
+        ("budgets.scopes_us.ai", "5", "`budget.set`"),
+        ("triggers.frame.cooldown_s", "5", "the recorder is off"),
+        ("triggers.frame.cooldown_s", "-1", "too low"),
+        ("frame", "5", "such as triggers.frame.cooldown_s"),
+        ("log.a\"]\n[b", "5", "no key has such letters"),
+    ] {
+        assert_eq!(check(key, value, Err(wrong)), all, "nothing changes: {key} {value}");
+    }
+    assert_eq!(check("log.ai", "a\"\nb", Err("is no level")), all);
+
+    rules.reload().unwrap();
+    let usual_keepalive_s = ReplicationRules::usual([], []).keepalive_s;
+    assert_eq!(*told.lock().unwrap(), Some((vitals(30.0), usual_keepalive_s, Vec::new())));
+}
+
+#[test]
+fn what_is_said_of_a_trigger_leaves_all_else_of_the_recorder_alone() {
+    let mut now = Rules { scope_budgets_ns: vec![("ai".to_owned(), 5)], ..Rules::default() };
+    now.trigger_mut(TriggerKind::Tick).is_on = false;
+    let said = |key: &str, value: &str| {
+        let place = said::Place::of(key).unwrap();
+        said::change_recorders(&now, &place, value, &names()).expect("it is the recorder's")
+    };
+    let mut expect = now.clone();
+    expect.trigger_mut(TriggerKind::Frame).cooldown_s = 5.0;
+    assert_eq!(said("triggers.frame.cooldown_s", "5"), Ok(expect));
+    let mut expect = now.clone();
+    expect.captures_disk_budget_bytes = 3 << 20;
+    assert_eq!(said("captures.disk_budget_mb", "3"), Ok(expect));
+    let wrong = said("triggers.frame.cooldown_s", "86401").unwrap_err();
+    assert!(wrong.contains("too high; it may be 0 to 86400 s"), "{wrong}");
+    assert!(said("triggers.frame.on", "maybe").is_err() && said("triggers.fame.on", "true").is_err());
+}
+
+/// Promise: whoever has a Tab key finds every key that can be set.
+#[test]
+fn every_key_of_a_trigger_is_offered() {
+    let offered = said::keys(&names());
+    for kind in TriggerKind::ALL {
+        for key in keys_of(kind) {
+            assert!(offered.contains(&format!("triggers.{}.{key}", kind.name())), "{key} of {kind:?}: {offered:?}");
+        }
+    }
+    let of_game = ["components.Vitals.updates_per_s_max", "events.chat.say.per_s_max", "captures.disk_budget_mb"];
+    assert!(of_game.iter().all(|key| offered.iter().any(|offered| offered == key)), "{offered:?}");
 }
 
 #[test]

@@ -75,10 +75,14 @@ fn commands_are_carried_out_and_mistakes_are_told() {
     assert!(names().any(|name| name == "game.npcs"), "{told}");
 
     assert!(run_well(&server, &["clients"]).starts_with("nobody is here"), "and nobody took anything");
-    console(&server, &["players"])
-        .check_refused(&["no command is called `players`", "rules.reload, world.list, world.show, player.list"]);
+    console(&server, &["players"]).check_refused(&[
+        "no command is called `players`",
+        "rules.reload, rules.set, world.list, world.show, player.list",
+    ]);
     console(&server, &["packets", "--all"]).check_refused(&["packets: it takes no `--all`", "--by-world"]);
-    console(&server, &["rules.reload"]).check_refused(&["no rules file", "[recorder] rules"]);
+    for command in [&["rules.reload"][..], &["rules.set", "captures.disk_budget_mb", "5"]] {
+        console(&server, command).check_refused(&["no rules file", "[recorder] rules"]);
+    }
     // The port of players does not answer, and a closed one is told as such.
     let closed =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");

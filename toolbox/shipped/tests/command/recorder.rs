@@ -187,6 +187,32 @@ fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
 }
 
 #[test]
+fn a_rule_is_changed_from_the_console_until_the_file_is_read_again() {
+    let place = Place::new(
+        "said",
+        "",
+        &scopes_fire(4).replace(
+            "[triggers.scope]
+on = true",
+            "[triggers.scope]
+on = false",
+        ),
+    );
+    let server = place.start();
+    let (address, scopes) = (server.admin_address.to_string(), place.captures().join("scope"));
+    let console = |words: &[&str]| finish(throng(&[&["console", "--connect", &address], words].concat()), WITHIN);
+    console(&["rules.set", "triggers.scope.cooldown_s", "-1"])
+        .check_refused(&["triggers.scope.cooldown_s: -1 is too low"]);
+    assert!(captures_in(&scopes).is_empty(), "it is off");
+    let set = console(&["rules.set", "triggers.scope.on", "true"]);
+    assert!(set.status.success() && set.stdout.contains("triggers.scope.on"), "{}{}", set.stdout, set.stderr);
+    assert_eq!(read(&wait_for_capture(&scopes)).about.trigger.name, "world.tick");
+    let changed = console(&["changes"]);
+    assert!(changed.stdout.contains("rules.set triggers.scope.on true"), "{}", changed.stdout);
+    assert!(server.stop().status.success());
+}
+
+#[test]
 fn a_capture_by_hand_is_where_the_server_says_with_its_note() {
     let place = Place::new("by-hand", "", &quiet());
     let server = place.start();
