@@ -28,14 +28,14 @@ impl OwnPages {
     }
 
     /// Whether a request asks for this server by a name that is its own; else what it is answered.
-    pub fn check_host(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+    fn check_host(&self, headers: &HeaderMap) -> Result<(), &'static str> {
         let is_own = |host: &str| is_this_host(name_of(host)) || self.given.iter().any(|page| is_named(page, host));
         let are_own = headers.contains_key(HOST) && texts(headers, HOST).all(is_own);
         (self.is_encrypted || are_own).then_some(()).ok_or(FOREIGN_HOST)
     }
 
-    /// Whether a WebSocket is for a page of this server, or for one that the operator gave.
-    pub fn check_web_socket(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+    /// Whether a token or a WebSocket is asked for by a page of this server, by one that the operator gave, or by a program.
+    pub fn check_page(&self, headers: &HeaderMap) -> Result<(), &'static str> {
         self.check_host(headers)?;
         let scheme = if self.is_encrypted { "https" } else { "http" };
         let is_here =
@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn web_sockets_are_for_own_pages_and_programs() {
+    fn tokens_and_web_sockets_are_for_own_pages_and_programs() {
         let check = |own: OwnPages, host, origin: Option<&str>, expect| {
             let mut pairs = vec![(HOST, host)];
             pairs.extend(origin.map(|origin| (ORIGIN, origin)));
-            assert_eq!(own.check_web_socket(&headers(&pairs)).is_ok(), expect, "{host} {origin:?}");
+            assert_eq!(own.check_page(&headers(&pairs)).is_ok(), expect, "{host} {origin:?}");
         };
         check(loopback(), "127.0.0.1:8080", None, true);
         check(loopback(), "127.0.0.1:8080", Some("http://127.0.0.1:8080"), true);

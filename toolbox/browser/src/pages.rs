@@ -1,7 +1,7 @@
 //! What browsers ask for: the page, the modules that it is made of, a token, the WebSocket.
 //!
 //! A token is for this server's own page alone: it is asked for with a header that no other page can have a browser send
-//! here. A WebSocket is for own pages and for those that the settings name ([`own_pages`](crate::own_pages)).
+//! here. It and a WebSocket are for own pages and for those that the settings name ([`own_pages`](crate::own_pages)).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,7 +90,7 @@ async fn token(
     if headers.get(OURS).is_none_or(|said| said != "play") {
         return refuse(StatusCode::FORBIDDEN, "a token is for pages of this server: send the header x-throng: play\n");
     }
-    if let Err(why) = shown.own.check_host(&headers) {
+    if let Err(why) = shown.own.check_page(&headers) {
         return refuse(StatusCode::FORBIDDEN, why);
     }
     let asks_for_audit = query.as_deref() == Some("audit");
@@ -129,7 +129,7 @@ async fn web_socket(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    if let Err(why) = shown.own.check_web_socket(&headers) {
+    if let Err(why) = shown.own.check_page(&headers) {
         shown.carrier.turn_away(Refusal::Page);
         return (StatusCode::FORBIDDEN, why).into_response();
     }
