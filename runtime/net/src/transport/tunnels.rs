@@ -640,7 +640,7 @@ mod tests {
         bench.tunnels.turn_away(Refusal::Allowance);
         let stats = bench.tunnels.stats();
         assert_eq!((stats.open, stats.opened, stats.sent, stats.sent_bytes), (1, 2, 1, 14));
-        assert_eq!(stats.turned_away, [0, 0, 0, 0, 1]);
+        assert_eq!(stats.turned_away, [0, 0, 0, 0, 1, 0]);
     }
 
     #[test]

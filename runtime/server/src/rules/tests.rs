@@ -610,7 +610,8 @@ fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
 
 #[test]
 fn what_is_said_of_a_trigger_leaves_all_else_of_the_recorder_alone() {
-    let mut now = Rules { scope_budgets_ns: vec![("ai".to_owned(), 5)], ..Rules::default() };
+    let mut now = Rules::default();
+    now.scope_budgets_ns = vec![("ai".to_owned(), 5)];
     now.trigger_mut(TriggerKind::Tick).is_on = false;
     let said = |key: &str, value: &str| {
         let place = said::Place::of(key).unwrap();
