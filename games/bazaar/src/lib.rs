@@ -31,8 +31,8 @@ pub struct BazaarSettings {
     /// A market's record grows by 4 KiB with each save until it has so many bytes, and then begins anew [0 to 2,097,152].
     /// Default 0. For disks that are to become full.
     hoard_bytes_max: u32,
-    /// Saved worlds beside the markets [0 to 10,000]. Default 0. They tick while nobody is in them. `--inject dies-of-...` is
-    /// about the first of them.
+    /// Saved worlds beside the markets [0 to 10,000]. Default 0. They tick while nobody is in them. `--inject dies-of-...`
+    /// and `hungry-world` are about the first of them.
     stalls: u32,
 }
 
@@ -69,7 +69,7 @@ pub fn game() -> Game {
     .about("two markets, and coins in purses and chests")
     .version(env!("CARGO_PKG_VERSION"))
     .players(16, 1_000)
-    .faults(|fault| matches!(fault, FaultSwitch::Dies(_)))
+    .faults(|fault| matches!(fault, FaultSwitch::Dies(_) | FaultSwitch::HungryWorld))
     .saves(|purse: &Purse, items| items(COIN, purse.coins.into()))
     .saves(|market: &SavedMarket, items| items(COIN, market.coins.into()))
     .saves(|_: &stalls::Stall, _| {})

@@ -17,9 +17,11 @@ use throng::{
     prelude::*,
 };
 use throng_crash::drill::Death;
-use throng_profiler::scope;
+use throng_profiler::{log_category, log_info, scope};
 
 use crate::{background::LEDGER, hang::Hang};
+
+log_category!(FAULTS = "faults");
 
 /// What is wrong with a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,7 +212,7 @@ fn inflict(
     tick: Res<TickInfo>,
     faults: Res<Faults>,
     (began, inbox): (Res<TickBegan>, Res<Inbox>),
-    mut kept: Local<Vec<Vec<u8>>>,
+    (mut kept, mut load): (Local<Vec<Vec<u8>>>, Local<u32>),
     mut commands: Commands,
 ) {
     for &fault in &faults.faults {
@@ -231,6 +233,9 @@ fn inflict(
             let lasts_s = began.first.map_or(0, |first| first.elapsed().as_secs());
             let times = if is_surge(lasts_s, phase_s) { times } else { 1 };
             throng::gauge!("faults_load", times);
+            if std::mem::replace(&mut *load, times) != times {
+                log_info!(FAULTS, times, "the load of a world has changed");
+            }
             compute_until(Instant::now() + times * Duration::from_millis(usual_ms));
         }
         inflict_one(fault, tick.tick, began.this, &mut kept);

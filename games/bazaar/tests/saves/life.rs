@@ -20,6 +20,8 @@ use nix::{
 };
 use serde_json::Value;
 
+use crate::little_memory::LittleMemory;
+
 /// Sixty-four hexadecimal digits, as the environment has them.
 pub const KEY: [u8; 32] = [9; 32];
 /// Time in which anything happens, on a machine that is busy with other builds.
@@ -46,6 +48,10 @@ pub struct Stalls {
     pub newest_at: Option<Instant>,
     /// When the first of them last told of a tick.
     pub first_at: Option<Instant>,
+    /// What it had sold then.
+    pub first_sold: Option<u32>,
+    /// When the server said no more: it was gone.
+    pub ended_at: Option<Instant>,
 }
 
 impl Heard {
@@ -62,7 +68,7 @@ impl Heard {
     fn take_stall(&mut self, number: u64, sold: u32) {
         let (now, life) = (Instant::now(), self.lives.last_mut().expect("somebody has called"));
         if number == 0 {
-            life.first_at = Some(now);
+            (life.first_at, life.first_sold) = (Some(now), Some(sold));
         }
         life.made_with.entry(number).or_insert_with(|| {
             life.newest_at = Some(now);
@@ -97,7 +103,10 @@ struct Said {
     ready: Option<Value>,
     status: Value,
     ticks: u64,
+    /// But for those that the host took.
     ticks_missed: u64,
+    /// The longest that a tick of a second ran into the time of the next, less what the host took in it. (ms)
+    stall_ms_max: f64,
     report: Option<Value>,
 }
 
@@ -157,21 +166,24 @@ pub fn bazaar(folder: &Path, words: &[&str]) -> Command {
 impl Life {
     /// Starts a server by the settings in this folder; returns when it is about to tick.
     pub fn start(folder: &Path) -> Life {
-        Self::start_as(folder, &["--crashes", "off"], 0)
+        Self::start_as(folder, &["--crashes", "off"], 0, None)
     }
 
-    /// A supervised server whose first stall ends it once.
-    pub fn start_to_die(folder: &Path, fault: &str) -> Life {
+    /// A supervised server whose first stall ends it once, in a control group if there is one.
+    pub fn start_to_die(folder: &Path, fault: &str, group: Option<&LittleMemory>) -> Life {
         let crashes = folder.join("crashes").display().to_string();
-        Self::start_as(folder, &["--supervised", "--inject", fault, "--crashes", &crashes], 1)
+        Self::start_as(folder, &["--supervised", "--inject", fault, "--crashes", &crashes], 1, group)
     }
 
     /// With these words beside the usual ones, and so many deaths that another server comes after.
-    fn start_as(folder: &Path, with: &[&str], deaths: usize) -> Life {
+    fn start_as(folder: &Path, with: &[&str], deaths: usize, group: Option<&LittleMemory>) -> Life {
         let _ = fs::remove_file(folder.join("ledger"));
         let listener = UnixListener::bind(folder.join("ledger")).unwrap();
         let words = ["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--status-json"];
         let mut command = bazaar(folder, &[&words[..], with].concat());
+        if let Some(group) = group {
+            command = group.enter(&command);
+        }
         let stderr = folder.join("log");
         let began = Instant::now();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(fs::File::create(&stderr).unwrap());
@@ -229,7 +241,12 @@ impl Life {
         lock(&self.said).status.clone()
     }
 
-    /// Ticks of all its seconds so far, and those that were missed.
+    /// The longest that ticks stood still since this was asked, but for the host. (ms)
+    pub fn take_stall_ms_max(&self) -> f64 {
+        std::mem::take(&mut lock(&self.said).stall_ms_max)
+    }
+
+    /// Ticks of all its seconds so far, and those that were missed and not the host's.
     pub fn ticks(&self) -> [u64; 2] {
         let said = lock(&self.said);
         [said.ticks, said.ticks_missed]
@@ -306,7 +323,9 @@ fn listen(stdout: impl Read, said: &Mutex<Said>) {
         let mut said = lock(said);
         let count = |key: &str| line["status"][key].as_u64().unwrap_or_default();
         said.ticks += count("ticks");
-        said.ticks_missed += count("ticks_missed");
+        said.ticks_missed += count("ticks_missed").saturating_sub(count("ticks_missed_host"));
+        let ms = |key: &str| line["status"][key].as_f64().unwrap_or_default();
+        said.stall_ms_max = said.stall_ms_max.max(ms("tick_lateness_ms_max") - ms("host_took_ms_max"));
         match &line {
             line if line["ready"].is_object() => said.ready = Some(line["ready"].clone()),
             line if line["status"].is_object() => said.status = line["status"].clone(),
@@ -324,5 +343,6 @@ fn keep_ledger(listener: &UnixListener, heard: &Mutex<Heard>, lives: usize) {
             let [player, deeds] = [0, 8].map(|at| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap()));
             lock(heard).take(player, deeds);
         }
+        lock(heard).lives.last_mut().expect("it called").ended_at = Some(Instant::now());
     }
 }

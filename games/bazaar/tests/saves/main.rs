@@ -23,6 +23,8 @@ mod ends;
 mod folder;
 mod kills;
 mod life;
+#[path = "../../../../toolbox/shipped/tests/command/little_memory.rs"]
+mod little_memory;
 mod loads;
 mod looks;
 mod mounted;

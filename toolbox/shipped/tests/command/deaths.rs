@@ -1,21 +1,16 @@
 //! A world that ends its whole server, in each of the ways in which that can happen: the supervisor starts another, which
 //! knows of which world the one before died and parks it, so that the others play on.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path, time::Duration};
 
 use serde_json::Value;
 use throng_client::ClientState;
 use throng_crash::CrashReport;
-use throng_platform::testing::not_permitted;
 
 use crate::{
     address::{KEY, token},
-    child::{Server, alone, finish, folder, throng, wait_until},
+    child::{Server, alone, finish, folder, throng},
+    little_memory::LittleMemory,
     player::Player,
 };
 
@@ -36,51 +31,15 @@ const DEATHS: [(&str, &str); 5] = [
 /// More than a small server needs, and less than the hungry world takes.
 const GROUP_BYTES: u64 = 600 << 20;
 
-/// A control group with little memory, of either version; gone when this is dropped.
-struct LittleMemory(PathBuf);
-
-impl LittleMemory {
-    /// `None` where no group can be made, which is said.
-    fn new() -> Option<Self> {
-        let (tree, limit) = match Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
-            true => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-            false => ("/sys/fs/cgroup", "memory.max"),
-        };
-        let group = Self(Path::new(tree).join(format!("throng-deaths-{}", std::process::id())));
-        let made = fs::create_dir(&group.0).and_then(|()| fs::write(group.0.join(limit), GROUP_BYTES.to_string()));
-        match made {
-            Ok(()) => Some(group),
-            Err(error) => {
-                not_permitted(&format!(
-                    "a control group with a limit of memory cannot be made ({error}), which takes root"
-                ));
-                None
-            }
-        }
-    }
-}
-
-impl Drop for LittleMemory {
-    fn drop(&mut self) {
-        // A group is empty a moment after its last process has been waited for.
-        let _ = wait_until(Duration::from_secs(10), || fs::remove_dir(&self.0).is_ok().then_some(()));
-    }
-}
-
 /// A small supervised server whose first hideout has a fault, in a control group if there is one.
 fn start(fault: &str, crashes: &Path, group: Option<&LittleMemory>) -> Server {
-    let mut command = match group {
-        None => throng(&[]),
-        Some(group) => {
-            let mut command = Command::new("sh");
-            let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.0.display());
-            command.args(["-c", &enter, "sh", env!("CARGO_BIN_EXE_throng")]);
-            command
-        }
-    };
+    let mut command = throng(&[]);
     command.args(["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--supervised"]);
     command.args(["--players", "4", "--npcs", "40", "--workers", "2", "--inject", fault]);
     command.arg("--crashes").arg(crashes).env("THRONG_PRIVATE_KEY", KEY);
+    if let Some(group) = group {
+        command = group.enter(&command);
+    }
     Server::start_command(command)
 }
 
@@ -148,14 +107,14 @@ fn a_world_that_ends_its_server_is_parked_in_the_next() {
 
 #[test]
 fn a_world_that_takes_all_memory_is_parked_in_the_next_server() {
-    let Some(group) = LittleMemory::new() else { return };
+    let Some(group) = LittleMemory::new(GROUP_BYTES) else { return };
     dies_and_is_back_without_its_culprit("hungry-world", "its control group ran out of memory", Some(&group));
 }
 
 #[test]
 #[ignore = "full form: takes an hour"]
 fn r21_three_hundred_deaths() {
-    let group = LittleMemory::new();
+    let group = LittleMemory::new(GROUP_BYTES);
     for round in 0..50 {
         for (fault, cause) in DEATHS {
             dies_and_is_back_without_its_culprit(fault, cause, None);

@@ -21,6 +21,8 @@ pub struct Window {
     pub ticks: f64,
     /// Share of its ticks that did not begin within their period, or came late since their world's time was slowed.
     pub missed_share: f64,
+    /// Ticks that did not begin within their period, and of which the host did not take the core.
+    pub missed_own: f64,
     /// Mean length of a frame. (ms)
     pub frame_ms: f64,
     pub packets_in: f64,
@@ -31,6 +33,7 @@ pub struct Window {
 struct Moment {
     ticks: f64,
     missed: f64,
+    missed_own: f64,
     frames: f64,
     frame_s: f64,
     packets_in: f64,
@@ -54,6 +57,8 @@ impl Moment {
             ticks: metric(&text, "throng_server_ticks_total"),
             missed: metric(&text, "throng_server_ticks_missed_total")
                 + metric(&text, "throng_server_ticks_slowed_total"),
+            missed_own: metric(&text, "throng_server_ticks_missed_total")
+                - metric(&text, "throng_server_ticks_missed_host_total"),
             frames: metric(&text, "throng_server_frames_total"),
             frame_s: metric(&text, "throng_server_frame_seconds_sum"),
             packets_in: metric(&text, "throng_net_packets_in_total"),
@@ -73,6 +78,7 @@ pub fn window<T>(server: &Server, act: impl FnOnce() -> T) -> (Window, T) {
     let window = Window {
         ticks,
         missed_share: share(after.missed - before.missed, ticks),
+        missed_own: after.missed_own - before.missed_own,
         frame_ms: share(after.frame_s - before.frame_s, frames) * 1e3,
         packets_in: after.packets_in - before.packets_in,
         rss_grown_bytes: after.rss_bytes - before.rss_bytes,

@@ -19,7 +19,7 @@ use std::{
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// What a hypervisor took is told in steps.
 const STEAL_STEP: Duration = Duration::from_millis(10);
-const DAY: Duration = Duration::from_secs(24 * 3_600);
+pub const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// What was counted by one moment.
 struct Look {
@@ -114,7 +114,7 @@ fn stolen() -> Duration {
 }
 
 /// Of a log line, which begins with `2026-01-31T12:34:56.789012Z`.
-fn time_of_day(line: &str) -> Duration {
+pub fn time_of_day(line: &str) -> Duration {
     let time = line.split_once('T').and_then(|(_, rest)| rest.split_once('Z')).map(|(time, _)| time);
     let parts: Vec<f64> = time.into_iter().flat_map(|time| time.split(':')).flat_map(str::parse).collect();
     let [hours, minutes, seconds] = parts[..] else { panic!("no time in {line}") };

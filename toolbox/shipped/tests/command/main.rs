@@ -24,6 +24,7 @@
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   recordings all that enters the worlds, run again
 //!   likeness   recorded bots held against recorded players, and recorded inputs said again
+//!   panics     worlds that panic are back soon, with their players, and nobody else waits for them
 //!   watchdog   a world that hangs is named, and everything answers meanwhile
 //!   abuse      what strangers and players may do to a live server
 //!   hostile_inputs    what a player of Frontier may send
@@ -33,6 +34,7 @@
 //!   soak       players come and go for an hour, and nothing grows
 //!   paused     a server whose process is stopped for a while
 //!   child  crowd  player  game  address    the processes and the players that the tests are made of
+//!   little_memory  a control group in which the kernel ends who takes more
 //!   kept_waiting  what a busy host took from the times that a server promises
 //!   strangers  half_open  reliable_pair  figures    what attacks and lines are made of, and what they did
 //!   s3_server  an object store that is not ours
@@ -65,10 +67,12 @@ mod idle;
 mod kept_waiting;
 mod lifecycle;
 mod likeness;
+mod little_memory;
 mod load;
 mod network;
 mod operator;
 mod overload;
+mod panics;
 mod paused;
 mod player;
 mod prometheus;

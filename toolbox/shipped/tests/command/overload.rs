@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::{
-    child::{Server, alone},
+    child::{Server, alone, wait_until},
     crowd::Crowd,
     game::Game,
+    kept_waiting::{DAY, time_of_day},
+    watchdog::field,
 };
 
 /// After the load has gone.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
-/// What the server says is of the second before, and is said once in a second.
+/// What the status says is of the second before, and is said once in a second. What the log says has its time.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// It slows step by step; beyond this every tick of the slowed world is run.
 const SLOWED_WITHIN_S: f64 = 5.0;
@@ -52,6 +54,18 @@ fn until(server: &Server, at_most: Duration, what: &str, mut is_so: impl FnMut(&
     }
 }
 
+/// From the moment the load was last gone, by the log, until no world was overloaded any more, if that is so by now.
+fn back_after(said: &str) -> Option<Duration> {
+    let is_gone = |line: &&str| line.contains("the load of a world has changed") && field(line, "times") == "1";
+    let lines: Vec<&str> = said.lines().collect();
+    let place = lines.iter().rposition(is_gone)?;
+    let (gone, mut since) = (lines[place], lines[place..].iter());
+    let back = since.find(|line| line.contains("no world is overloaded any more"))?;
+    // It may have been midnight meanwhile.
+    let after = time_of_day(back) + DAY - time_of_day(gone);
+    Some(if after >= DAY { after - DAY } else { after })
+}
+
 fn surges(form: &Form) {
     let _alone = alone();
     let players = form.players.to_string();
@@ -75,9 +89,12 @@ fn surges(form: &Form) {
             assert!(figure(status, "/players") == form.players as f64, "round {round}: {status}");
             load(status) == 1.0
         });
-        let back = until(&server, BACK_WITHIN + TOLD_WITHIN, "all is as it was", |status| {
+        until(&server, BACK_WITHIN + TOLD_WITHIN, "all is as it was", |status| {
             figure(status, "/time_factor_min") == 1.0 && figure(status, "/overload_level") == 0.0
         });
+        let back = wait_until(TOLD_WITHIN, || back_after(&server.said()));
+        let back = back.unwrap_or_else(|| panic!("round {round}: no word of it in\n{}", server.said()));
+        assert!(back <= BACK_WITHIN, "round {round}: back after {back:?}");
         let missed_seconds = missed.iter().filter(|&&missed| missed > 0.0).count();
         println!("round {round}: {slowest} at worst, back after {back:?}, seconds with a missed tick {missed_seconds}");
         // 80 ms and what the game takes want a period of 110 ms and more.

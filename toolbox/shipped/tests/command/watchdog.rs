@@ -37,7 +37,7 @@ fn ask(server: &Server, command: &[&str]) -> Finished {
 }
 
 /// The value of a field of a log line, in quotes or without.
-fn field<'a>(line: &'a str, name: &str) -> &'a str {
+pub fn field<'a>(line: &'a str, name: &str) -> &'a str {
     let (_, rest) = line.split_once(&format!(" {name}=")).unwrap_or_else(|| panic!("no {name} in {line}"));
     match rest.strip_prefix('"') {
         Some(quoted) => quoted.split('"').next().unwrap_or_default(),
