@@ -40,10 +40,13 @@ struct Held {
     said: SaidRules,
 }
 
+/// Takes the rules of a file, and what was said since.
+type PutBoth = dyn Fn(&ServerRules, &ServerRules) + Send + Sync;
+
 /// What puts rules into force.
 pub(crate) struct Force {
-    /// Log levels and replication: those of a file, and what was said since.
-    pub levels_and_replication: Box<dyn Fn(&ServerRules, &ServerRules) + Send + Sync>,
+    /// Log levels and replication.
+    pub levels_and_replication: Box<PutBoth>,
     /// Completes a file's rules for the recorder.
     pub complete: Box<dyn Fn(Rules) -> Rules + Send + Sync>,
     /// None where it is off.

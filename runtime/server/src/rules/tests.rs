@@ -561,7 +561,7 @@ fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
         let told = told.clone();
         move |in_file: &ServerRules, said: &ServerRules| {
             let rules = said.replication.complete(in_file.replication.complete(game.clone()));
-            *told.lock().unwrap() = Some((rules.components[1].clone(), rules.keepalive_s, said.log_levels.clone()));
+            *told.lock().unwrap() = Some((rules.components[1], rules.keepalive_s, said.log_levels.clone()));
         }
     };
     let force =
