@@ -58,8 +58,8 @@ fn end_under_load(name: &str, place: &Place, times: u32, stalls: u32) {
     assert!(ungranted > 0, "nothing shows that more is saved than was granted");
 }
 
-/// All of them are there with more than they began with, and the first with all that it told of: it tells of a piece before it
-/// is sold.
+/// All of them are there with more than they began with. The ticks that a world does while its last save goes to the disk are in
+/// none.
 fn check_stalls(heard: &Heard, place: &Place, stalls: u32) -> Result<(), String> {
     let store = place.open().map_err(|error| error.to_string())?;
     let saved = look_at_stalls(&*store.reader())?;
@@ -67,14 +67,9 @@ fn check_stalls(heard: &Heard, place: &Place, stalls: u32) -> Result<(), String>
         return Err(format!("{} of {stalls} stalls are there", saved.len()));
     }
     let told = heard.lives.last().cloned().unwrap_or_default();
-    if let Some((number, sold)) = saved.iter().find(|(number, sold)| told.made_with[number] >= **sold) {
-        return Err(format!("stall {number} has sold {sold}, as when it was made"));
-    }
-    match (saved.get(&0), told.first_sold) {
-        (saved, Some(told)) if saved != Some(&(told + 1)) => {
-            Err(format!("{told} and one were sold, and {saved:?} is there"))
-        }
-        _ => Ok(()),
+    match saved.iter().find(|(number, sold)| told.made_with[number] >= **sold) {
+        Some((number, sold)) => Err(format!("stall {number} has sold {sold}, as when it was made")),
+        None => Ok(()),
     }
 }
 

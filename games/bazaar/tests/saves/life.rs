@@ -48,8 +48,6 @@ pub struct Stalls {
     pub newest_at: Option<Instant>,
     /// When the first of them last told of a tick.
     pub first_at: Option<Instant>,
-    /// What it had sold then.
-    pub first_sold: Option<u32>,
     /// When the server said no more: it was gone.
     pub ended_at: Option<Instant>,
 }
@@ -68,7 +66,7 @@ impl Heard {
     fn take_stall(&mut self, number: u64, sold: u32) {
         let (now, life) = (Instant::now(), self.lives.last_mut().expect("somebody has called"));
         if number == 0 {
-            (life.first_at, life.first_sold) = (Some(now), Some(sold));
+            life.first_at = Some(now);
         }
         life.made_with.entry(number).or_insert_with(|| {
             life.newest_at = Some(now);
