@@ -590,9 +590,9 @@ fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
         ("replication.keepalive_s", "long", "number"),
         ("replication.keepalive", "4", "did you mean"),
         ("replication.enter_radius_m", "50", "leave_radius_m"),
-        ("components.mana.range_m", "5", "mana"),
+        ("components.mana.range_m", "5", "no such component"),
         ("components.range_m", "5", "components.NAME.range_m"),
-        ("log.server", "loud", "is no level"),
+        ("log.server", "loud", "not \"loud\""),
         ("budgets.scopes_us.ai", "5", "`budget.set`"),
         ("triggers.frame.cooldown_s", "5", "the recorder is off"),
         ("triggers.frame.cooldown_s", "-1", "too low"),
@@ -601,7 +601,7 @@ fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
     ] {
         assert_eq!(check(key, value, Err(wrong)), all, "nothing changes: {key} {value}");
     }
-    assert_eq!(check("log.ai", "a\"\nb", Err("is no level")), all);
+    assert_eq!(check("log.ai", "a\"\nb", Err("not TOML")), all);
 
     rules.reload().unwrap();
     let usual_keepalive_s = ReplicationRules::usual([], []).keepalive_s;

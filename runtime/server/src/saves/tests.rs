@@ -558,6 +558,8 @@ fn a_world_whose_record_does_not_come_is_not_made_and_costs_no_other() {
     let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
     let mut host = Host::with_threads(1, Box::new(Hangs { store, key: Key::world(7), gate: gate.clone() }), kept());
     let begun = ticks::now();
+    // One that is alone is never asked for a line that another thread logs first.
+    let _beside = tracing_subscriber::registry().set_default();
     let subscriber = tracing_subscriber::registry().with(CategoryFilter).with(Lines::new());
     let _kept_for_the_test = subscriber.set_default();
     let order = |host: &Host, new: NewWorld| host.server.control().create_world(new);
