@@ -44,7 +44,7 @@ async function pickAFlower(game: string): Promise<void> {
   try {
     const errors: string[] = [];
     page.on("pageerror", (error) => errors.push(String(error)));
-    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    page.on("console", (message) => message.type() === "error" && errors.push(`${message.text()} ${message.location().url}`));
     await showBuilt(page, { "/play/": "../../../games/meadow/src/page.html", "/play/client.js": "client.js" });
     await page.goto(server.playUrl);
     let now = await look(page);
