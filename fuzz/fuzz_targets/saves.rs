@@ -33,13 +33,13 @@ struct Hero {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, record)) = bytes.split_first() else { return };
-    let key = [Key::player(7), Key::world(7), Key::cell(7, 1)][usize::from(first % 3)];
+    let key = [Key::player(7), Key::world(7), Key::cell(7, 1), Key::left_out(7)][usize::from(first % 4)];
     let Ok(contents) = Contents::of(key, record) else { return };
     match &contents.place {
         Place::InWorld(_) => assert_eq!(record.len(), 10 + contents.value.len()),
         // What is no UTF-8 becomes longer where it is told.
         Place::OfKind(_) => assert_eq!(record.len(), 2 + usize::from(record[1]) + contents.value.len()),
-        Place::Cell => assert_eq!(record, contents.value),
+        Place::Cell | Place::LeftOut => assert_eq!(record, contents.value),
     }
     let heroes = Versions::<Hero>::new().migrate(|old: OldHero| Hero {
         gold: old.coins / 100,
