@@ -481,6 +481,12 @@ fn a_world_waits_for_a_store_that_cannot_be_read_now() {
 struct Gate(Arc<(Mutex<bool>, Condvar)>, Arc<AtomicUsize>);
 
 impl Gate {
+    fn stay_if(&self, is_held: bool) {
+        if is_held {
+            self.stay();
+        }
+    }
+
     fn stay(&self) {
         self.1.fetch_add(1, Ordering::SeqCst);
         let (is_open, opened) = &*self.0;
@@ -505,7 +511,8 @@ struct Hangs {
     gate: Gate,
 }
 
-struct HangsReads(Arc<dyn Reads>, Key, Gate);
+/// The reads of a store, before each of which something is done to whoever reads that record.
+struct ReadsAfter<F>(Arc<dyn Reads>, F);
 
 impl Store for Hangs {
     fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
@@ -517,15 +524,14 @@ impl Store for Hangs {
     }
 
     fn reader(&self) -> Arc<dyn Reads> {
-        Arc::new(HangsReads(self.store.reader(), self.key, self.gate.clone()))
+        let (key, gate) = (self.key, self.gate.clone());
+        Arc::new(ReadsAfter(self.store.reader(), move |read| gate.stay_if(read == key)))
     }
 }
 
-impl Reads for HangsReads {
+impl<F: Fn(Key) + Send + Sync> Reads for ReadsAfter<F> {
     fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
-        if key == self.1 {
-            self.2.stay();
-        }
+        (self.1)(key);
         self.0.get(key)
     }
 

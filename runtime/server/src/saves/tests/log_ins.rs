@@ -2,28 +2,6 @@
 
 use super::*;
 
-/// Ada's record cannot be read: the code that walks its page panics. Bob's can.
-struct Panics(Arc<dyn Reads>);
-
-impl Reads for Panics {
-    fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
-        assert_ne!(key, Key::player(ADA.0), "its page is damaged");
-        self.0.get(key)
-    }
-
-    fn range(&self, keys: RangeInclusive<Key>, each: Each<'_>) -> Result<(), StoreError> {
-        self.0.range(keys, each)
-    }
-
-    fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError> {
-        self.0.visit(each)
-    }
-
-    fn damaged(&self) -> u64 {
-        self.0.damaged()
-    }
-}
-
 const BOB: ClientId = ClientId(2);
 
 /// Players of a process whose records threads read.
@@ -81,7 +59,9 @@ const IS_NEW: LogIn = LogIn::Ready { world: None, is_new: true };
 
 #[test]
 fn a_read_that_panics_costs_its_player_s_log_in_alone() {
-    let mut door = Door::reading(|reads| Arc::new(Panics(reads)));
+    // The code that walks the page of Ada's record panics.
+    let panics = |key| assert_ne!(key, Key::player(ADA.0), "its page is damaged");
+    let mut door = Door::reading(|reads| Arc::new(ReadsAfter(reads, panics)));
     for _ in 0..2 {
         assert_eq!(door.log_in(ADA, IN_TIME), LogIn::Refuse("what is saved of them cannot be read"));
     }
@@ -94,7 +74,8 @@ fn a_read_that_panics_costs_its_player_s_log_in_alone() {
 fn a_read_that_never_returns_costs_its_player_s_log_in_alone() {
     let gate = Gate::default();
     let of_reads = gate.clone();
-    let mut door = Door::reading(|reads| Arc::new(HangsReads(reads, Key::player(ADA.0), of_reads)));
+    let mut door =
+        Door::reading(|reads| Arc::new(ReadsAfter(reads, move |key| of_reads.stay_if(key == Key::player(ADA.0)))));
     wait_until(|| door.look(ADA, IN_TIME) == LogIn::Wait && gate.staying() == 1, "nobody reads it");
     for _ in 0..40 {
         let refused = door.log_in(ADA, Nanos::from_secs(1));
