@@ -128,6 +128,8 @@ pub(crate) struct SlotSaves {
     pub is_dirty: bool,
     /// It was asked for one.
     pub is_asked: bool,
+    /// The server ends, and its last one is taken: it ticks no more.
+    pub is_final: bool,
     /// The last one failed, which was told.
     pub is_failing: bool,
     /// When it is to be asked next.
@@ -168,6 +170,8 @@ pub(crate) struct Saves {
     /// `None`: nobody else writes in this store.
     world_leases: Option<WorldLeases>,
     terms: LeaseTerms,
+    /// The server saves for the last time.
+    is_ending: bool,
     reads: Arc<dyn Reads>,
     player_reader: PlayerReader,
     world_reader: WorldReader,
@@ -238,6 +242,7 @@ impl Saves {
             world_leases: is_shared.then(|| WorldLeases::new(terms)),
             terms,
             reads,
+            is_ending: false,
             player_reader,
             world_reader,
             clock,

@@ -136,7 +136,7 @@ impl WorldSlot {
 
     /// Whether a tick is due. Those that a resting world need not have are left out up to here.
     pub fn is_due(&mut self, frame: u64) -> bool {
-        if self.is_dormant || self.next_frame > frame {
+        if self.is_dormant || self.saves.is_final || self.next_frame > frame {
             return false;
         }
         let Some(until) = self.rests_until else { return true };

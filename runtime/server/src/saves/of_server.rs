@@ -147,8 +147,12 @@ impl Server {
 
     /// How saving stands; `None` where nothing is saved.
     pub fn saves_status(&self) -> Option<SavesStatus> {
-        let unsaved = self.worlds.iter().filter(|slot| slot.saves.is_on && slot.saves.is_dirty).count();
-        self.saves.as_ref().map(|saves| saves.status(unsaved))
+        self.saves.as_ref().map(|saves| saves.status(self.worlds_unsaved()))
+    }
+
+    /// Worlds that have ticked since their last cut.
+    fn worlds_unsaved(&self) -> usize {
+        self.worlds.iter().filter(|slot| slot.saves.is_on && slot.saves.is_dirty).count()
     }
 
     /// What a world is to be loaded from; `None`: nothing is saved under it, or nothing at all.
@@ -283,8 +287,9 @@ impl Server {
         SlotSaves {
             is_on: world.is_saved(),
             id: save_id,
-            is_dirty: world.is_saved(),
+            is_dirty: world.is_saved() && !saves.is_ending,
             is_asked: false,
+            is_final: saves.is_ending,
             is_failing: false,
             due,
         }
@@ -354,6 +359,8 @@ impl Server {
     /// Asks every world for a cut that has changed since its last one.
     pub(crate) fn ask_all_for_cuts(&mut self) {
         for slot in self.worlds.iter_mut() {
+            // One that a worker has is in a tick just now.
+            slot.saves.is_dirty |= slot.saves.is_on && slot.is_away();
             slot.saves.is_saved_or_asked(&slot.mailbox);
         }
     }
@@ -383,7 +390,7 @@ impl Server {
             slot.saves.is_dirty = slot.saves.is_on && cut.is_none();
             if cut.is_some() || failed.is_some() {
                 let now = self.timeline.start_of(self.frame_number.unwrap_or(0));
-                (slot.saves.is_asked, slot.saves.due) = (false, now + saves.period);
+                slot.saves.answered(now + saves.period, saves.is_ending);
             }
             if failed.is_some() {
                 saves.could_not_save(from);
@@ -438,7 +445,8 @@ impl Server {
     /// The cut of a world that has been made again after a panic, as it is before its next tick.
     pub(crate) fn take_cut_of_reloaded(&mut self, id: WorldId, cut: Cut, now: Nanos) {
         let (Some(saves), Some(slot)) = (&mut self.saves, self.worlds.get_mut(id)) else { return };
-        (slot.saves.is_dirty, slot.saves.is_asked, slot.saves.due) = (false, false, now + saves.period);
+        slot.saves.is_dirty = false;
+        slot.saves.answered(now + saves.period, saves.is_ending);
         saves.take_cut((id, &slot.name, slot.saves.id), cut, |_| slot.saves.id);
     }
 
@@ -524,13 +532,18 @@ impl Server {
     }
 
     /// When all clients are gone: saves every world that has changed, in frames, until everything is on disk or the time
-    /// is up. True: it is, or nothing is saved here.
+    /// is up. True: it is, or nothing is saved here. A world does nothing more after its last cut: what it said to another one
+    /// would be in that one's save, and not in its own.
     pub(crate) fn flush_saves(&mut self, frame: &mut u64) -> bool {
         let Some(saves) = &mut self.saves else { return true };
         saves.players.close();
+        saves.is_ending = true;
         let worlds = self.worlds.len().max(saves.worlds.len()) as u64;
         let give_up_at = self.clock.now() + Nanos(FLUSH_PER_1000_WORLDS.0 * worlds.div_ceil(1_000).max(1));
         self.ask_all_for_cuts();
+        for slot in self.worlds.iter_mut() {
+            slot.saves.is_final = !slot.saves.is_asked;
+        }
         let is_settled = |server: &Self| server.saves.as_ref().is_none_or(Saves::is_settled);
         while (self.asked_for_cuts() > 0 || !is_settled(self)) && self.clock.now() < give_up_at {
             *frame += 1;
@@ -538,7 +551,7 @@ impl Server {
             *frame = self.timeline.frame_at(self.clock.now()).max(*frame);
             self.frame(*frame);
         }
-        let unsaved = self.asked_for_cuts();
+        let unsaved = self.worlds_unsaved();
         let Some(mut saves) = self.saves.take() else { return true };
         if saves.is_settled() {
             saves.give_worlds_up(self.clock.now());
@@ -597,6 +610,11 @@ impl SlotSaves {
     /// It is to be asked for a cut.
     fn is_due(&self, now: Nanos) -> bool {
         self.is_on && self.is_dirty && !self.is_asked && now >= self.due
+    }
+
+    /// It has given a cut, or could not.
+    fn answered(&mut self, due: Nanos, is_final: bool) {
+        (self.is_asked, self.due, self.is_final) = (false, due, is_final);
     }
 
     /// Whether all of it is saved, for one that is to be taken out between two ticks; if not, it is asked for a cut.

@@ -1,6 +1,7 @@
 //! The promise: what is on its way to the disk is the newest of each record, is written under the right that it was cut under,
 //! and a store that stands still is known to.
 
+mod ends;
 mod log_ins;
 
 use std::{
