@@ -379,6 +379,7 @@ impl Server {
         let is_there = slot.is_some();
         let id = slot.as_ref().and_then(|slot| slot.saves.id);
         let name = world.name().clone();
+        let has_leavers = world.has_leavers();
         let report = world.report_mut();
         let SaveReport { cut, failed, left_out, departed, departed_unsaved, strangers } =
             std::mem::take(&mut report.saves);
@@ -390,7 +391,11 @@ impl Server {
             slot.saves.is_dirty = slot.saves.is_on && cut.is_none();
             if cut.is_some() || failed.is_some() {
                 let now = self.timeline.start_of(self.frame_number.unwrap_or(0));
-                slot.saves.answered(now + saves.period, saves.is_ending);
+                slot.saves.answered(now + saves.period);
+                slot.saves.is_final = saves.is_ending && (failed.is_some() || !has_leavers);
+                if saves.is_ending && !slot.saves.is_final {
+                    slot.saves.ask_once_more(&slot.mailbox);
+                }
             }
             if failed.is_some() {
                 saves.could_not_save(from);
@@ -446,7 +451,10 @@ impl Server {
     pub(crate) fn take_cut_of_reloaded(&mut self, id: WorldId, cut: Cut, now: Nanos) {
         let (Some(saves), Some(slot)) = (&mut self.saves, self.worlds.get_mut(id)) else { return };
         slot.saves.is_dirty = false;
-        slot.saves.answered(now + saves.period, saves.is_ending);
+        slot.saves.answered(now + saves.period);
+        if saves.is_ending {
+            slot.saves.ask_once_more(&slot.mailbox);
+        }
         saves.take_cut((id, &slot.name, slot.saves.id), cut, |_| slot.saves.id);
     }
 
@@ -532,12 +540,17 @@ impl Server {
     }
 
     /// When all clients are gone: saves every world that has changed, in frames, until everything is on disk or the time
-    /// is up. True: it is, or nothing is saved here. A world does nothing more after its last cut: what it said to another one
-    /// would be in that one's save, and not in its own.
+    /// is up. True: it is, or nothing is saved here. A world does nothing more after its last cut, which is of a tick in which its
+    /// game has seen everybody go: what it said to another world would be in that one's save, and not in its own.
     pub(crate) fn flush_saves(&mut self, frame: &mut u64) -> bool {
         let Some(saves) = &mut self.saves else { return true };
         saves.players.close();
         saves.is_ending = true;
+        for slot in self.worlds.iter_mut() {
+            if slot.home.as_ref().is_some_and(|hosted| hosted.world.has_leavers()) {
+                slot.saves.ask_once_more(&slot.mailbox);
+            }
+        }
         let worlds = self.worlds.len().max(saves.worlds.len()) as u64;
         let give_up_at = self.clock.now() + Nanos(FLUSH_PER_1000_WORLDS.0 * worlds.div_ceil(1_000).max(1));
         self.ask_all_for_cuts();
@@ -613,8 +626,14 @@ impl SlotSaves {
     }
 
     /// It has given a cut, or could not.
-    fn answered(&mut self, due: Nanos, is_final: bool) {
-        (self.is_asked, self.due, self.is_final) = (false, due, is_final);
+    fn answered(&mut self, due: Nanos) {
+        (self.is_asked, self.due) = (false, due);
+    }
+
+    /// It is to give one cut more, though all of it may be saved.
+    fn ask_once_more(&mut self, mailbox: &Mailbox) {
+        self.is_dirty = self.is_on;
+        self.is_saved_or_asked(mailbox);
     }
 
     /// Whether all of it is saved, for one that is to be taken out between two ticks; if not, it is asked for a cut.

@@ -191,9 +191,14 @@ impl GameWorld {
         }
     }
 
-    /// Somebody waits for a cut, or for the game to see them go.
+    /// Somebody who has left waits for a cut.
     pub(super) fn owes_saves(&self) -> bool {
         self.saving.cut_within.is_some()
+    }
+
+    /// Whether the game has yet to see somebody go, or what it made of that is in no cut.
+    pub fn has_leavers(&self) -> bool {
+        !self.saving.seen.is_empty() || self.owes_saves()
     }
 
     /// Whether one of these players is here, was in the tick that it comes home from, or has left and is not saved yet.

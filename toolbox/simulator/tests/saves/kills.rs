@@ -166,30 +166,44 @@ fn kill_again_and_again(name: &str, kills: u64) -> (Duration, Duration) {
     (start_longest, open_longest)
 }
 
-/// R36 in small: what was never asked for is on disk too, and the server says so.
+/// A thousand worlds may take so long to be saved at the end, by the contract (R36). Whoever waits for what never comes takes all of it.
+const FLUSHED_WITHIN: Duration = Duration::from_secs(10);
+
+/// R36 in small: what was never asked for is on disk too, and the server says so. What is asked for four times a second makes a
+/// market's last tick with its players one of a save, or not.
 #[test]
 fn a_server_that_is_told_to_end_has_saved_everything() {
     let folder = folder("end", 3_600);
-    let (mut life, address, ledger, mut told, _) = start(&folder);
-    let stop = StopFlag::new().unwrap();
-    let swarm = play_on(address, Settings::default().server.protocol_id, stop.clone());
-    thread::sleep(Duration::from_secs(2));
-    let began = Instant::now();
-    kill(Pid::from_raw(life.0.id() as i32), Signal::SIGTERM).unwrap();
-    let mut line = String::new();
-    told.read_line(&mut line).unwrap();
-    assert!(life.0.wait().unwrap().success());
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    stop.request();
-    swarm.join().unwrap();
-    let granted = ledger.join().unwrap();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(36);
+    let mut coins_in_chests = 0;
+    for end in 0..8 {
+        let (mut life, address, ledger, mut told, _) = start(&folder);
+        let stop = StopFlag::new().unwrap();
+        let swarm = play_on(address, Settings::default().server.protocol_id, stop.clone());
+        thread::sleep(Duration::from_millis(rng.random_range(1_000..1_250)));
+        let began = Instant::now();
+        kill(Pid::from_raw(life.0.id() as i32), Signal::SIGTERM).unwrap();
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert!(life.0.wait().unwrap().success());
+        assert!(began.elapsed() < FLUSHED_WITHIN, "end {end}: {:?}", began.elapsed());
+        stop.request();
+        swarm.join().unwrap();
+        let granted = ledger.join().unwrap();
 
-    let store = Embedded::open(&folder.join("saves.redb")).unwrap();
-    let wealth = bazaar::look_at(&*store.reader()).unwrap();
-    let chests: Vec<u32> = MARKETS.iter().map(|market| wealth.chests[market]).collect();
-    assert_eq!(line.trim(), format!("false {chests:?}"), "all is saved, and the chests are as they were");
-    assert!(wealth.deeds.len() == PLAYERS && chests.iter().any(|coins| *coins > 0), "{wealth:?}");
-    assert!(granted.iter().all(|(player, deeds)| u64::from(wealth.deeds[player]) >= *deeds));
+        let store = Embedded::open(&folder.join("saves.redb")).unwrap();
+        let wealth = bazaar::look_at(&*store.reader()).unwrap();
+        let chests: Vec<u32> = MARKETS.iter().map(|market| wealth.chests[market]).collect();
+        assert_eq!(
+            line.trim(),
+            format!("false {chests:?}"),
+            "end {end}: all is saved, and the chests are as they were"
+        );
+        assert_eq!(wealth.deeds.len(), PLAYERS, "end {end}: {wealth:?}");
+        assert!(granted.iter().all(|(player, deeds)| u64::from(wealth.deeds[player]) >= *deeds), "end {end}");
+        coins_in_chests += chests.iter().sum::<u32>();
+    }
+    assert!(coins_in_chests > 0, "nobody did anything");
     let _ = fs::remove_dir_all(&folder);
 }
 
