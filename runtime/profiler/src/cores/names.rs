@@ -4,7 +4,8 @@
 //! another. All others come with records: begun by a thread whose name is known, then renamed, perhaps with another program. So a compiler
 //! that lived for 3 ms has its name, and a host that starts a thousand processes a second costs no look into `/proc`.
 //!
-//! Cost: 20 ns per switch, 10 us per thread that is asked. Memory: 64 bytes per thread, 1 MiB at most.
+//! Cost: 20 ns per switch, 10 us per thread that is asked. Memory: 64 bytes per thread; of those that have ended 1,024 are kept, and
+//! more only for the minute after their end. So a host that starts a few processes a second does not fill 1 MiB in an hour.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,11 +15,17 @@ use throng_platform::perf::cores::{CoreRecord, ThreadName};
 /// asked anew.
 pub(super) const NAMES_MAX: usize = 16_384;
 
+/// So many threads that have ended are known, however long ago that was.
+const ENDED_KEPT: usize = 1_024;
+
+/// Others that have ended are known for so long. Records of who ran reach back some seconds on a host on which many end.
+const ENDED_KEPT_NS: u64 = 60_000_000_000;
+
 #[derive(Default)]
 pub(super) struct Names {
     threads: HashMap<u32, Thread>,
-    /// In the order of their ends.
-    ended: VecDeque<u32>,
+    /// When, and which; in the order of their ends.
+    ended: VecDeque<(u64, u32)>,
     /// What records told since the last [`Names::settle`], of all cores.
     told: Vec<CoreRecord>,
     /// Threads that had a core and were not known.
@@ -66,6 +73,7 @@ impl Names {
     pub fn settle(&mut self, mut name_of: impl FnMut(u32, u32) -> Option<ThreadName>) {
         let mut told = std::mem::take(&mut self.told);
         told.sort_by_key(|record| at_ns(*record));
+        let newest_ns = told.last().map_or(0, |record| at_ns(*record));
         for record in told.drain(..) {
             match record {
                 CoreRecord::Started { pid, tid, parent_tid, .. } => {
@@ -76,11 +84,17 @@ impl Names {
                 CoreRecord::Named { pid, tid, name, .. } => {
                     self.insert(tid, Thread::new(pid, Some(name)));
                 }
-                CoreRecord::Ended { tid, .. } => self.end(tid),
+                CoreRecord::Ended { at_ns, tid } => self.end(at_ns, tid),
                 CoreRecord::Runs { .. } | CoreRecord::Lost { .. } => {}
             }
         }
         self.told = told;
+        while let Some((at_ns, _)) = self.ended.front()
+            && self.ended.len() > ENDED_KEPT
+            && at_ns.saturating_add(ENDED_KEPT_NS) < newest_ns
+        {
+            self.forget_first_ended();
+        }
         let mut new = std::mem::take(&mut self.new);
         for (pid, tid) in new.drain(..) {
             let known = self.threads.get(&tid);
@@ -101,23 +115,28 @@ impl Names {
 
     fn insert(&mut self, tid: u32, thread: Thread) {
         while self.threads.len() >= NAMES_MAX && !self.threads.contains_key(&tid) {
-            match self.ended.pop_front() {
-                // Its number may have been given to another thread since.
-                Some(ended) if self.threads.get(&ended).is_some_and(|thread| thread.has_ended) => {
-                    self.threads.remove(&ended);
-                }
-                Some(_) => {}
-                None => self.threads.clear(),
+            if !self.forget_first_ended() {
+                self.threads.clear();
             }
         }
         self.threads.insert(tid, thread);
     }
 
-    fn end(&mut self, tid: u32) {
+    fn end(&mut self, at_ns: u64, tid: u32) {
         if let Some(thread) = self.threads.get_mut(&tid).filter(|thread| !thread.has_ended) {
             thread.has_ended = true;
-            self.ended.push_back(tid);
+            self.ended.push_back((at_ns, tid));
         }
+    }
+
+    /// False if there is none.
+    fn forget_first_ended(&mut self) -> bool {
+        let Some((_, tid)) = self.ended.pop_front() else { return false };
+        // Its number may have been given to another thread since.
+        if self.threads.get(&tid).is_some_and(|thread| thread.has_ended) {
+            self.threads.remove(&tid);
+        }
+        true
     }
 
     /// The last that it had; `None` if it was not to be had.
@@ -221,6 +240,30 @@ mod tests {
         names.note(started(6, 10, 9));
         names.settle(|_, tid| Some(name(&format!("new-{tid}"))));
         assert_eq!(names.name_of(10), Some(name("new-9")), "a parent is asked, too");
+    }
+
+    #[test]
+    fn those_that_have_ended_are_known_for_a_minute_and_few_of_them_for_longer() {
+        let mut names = Names::default();
+        let per_s = 200;
+        for second in 0..600_u64 {
+            for thread in 0..per_s {
+                let (at_ns, tid) = (second * 1_000_000_000 + thread, 1 + (second * per_s + thread) as u32);
+                names.note(named(at_ns, tid, "cc1"));
+                names.note(CoreRecord::Ended { at_ns, tid });
+            }
+            names.settle(never);
+        }
+        let newest = 600 * per_s as u32;
+        assert!(names.threads.len() <= 61 * per_s as usize, "{}", names.threads.len());
+        assert_eq!(names.name_of(newest - 59 * per_s as u32), Some(name("cc1")), "less than a minute ago");
+        // Then one a minute: the thousand that ended last stay.
+        for minute in 10..200_u64 {
+            names.note(CoreRecord::Named { at_ns: minute * 60_000_000_000, pid: 1, tid: 1 << 30, name: name("sh") });
+            names.settle(never);
+        }
+        assert_eq!(names.name_of(newest - ENDED_KEPT as u32 / 2), Some(name("cc1")));
+        assert!(names.threads.len() <= ENDED_KEPT + 1, "{}", names.threads.len());
     }
 
     #[test]
