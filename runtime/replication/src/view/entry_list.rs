@@ -125,6 +125,7 @@ impl EntryList {
         let mut from = self.entries.len();
         let mut to = from + added;
         let nobody = Entry::new(0, 0, 0);
+        self.make_room(to);
         self.entries.resize(to, nobody);
         self.keys.resize(to, Key::new(&nobody));
         self.cold.resize(to, EntryCold::default());
@@ -155,6 +156,19 @@ impl EntryList {
             self.labels.drain(from * stride..to * stride);
             self.slow_count -= to - from;
         }
+    }
+
+    /// Room for so many entries, by quarters of powers of two. Clients come and go: of few sizes, what one gives back fits the
+    /// next, and a server that runs for long does not fill its memory with gaps.
+    fn make_room(&mut self, count: usize) {
+        if count <= self.keys.capacity() {
+            return;
+        }
+        let count = count.next_multiple_of((count.next_power_of_two() / 4).max(8));
+        self.entries.reserve_exact(count - self.entries.len());
+        self.keys.reserve_exact(count - self.keys.len());
+        self.cold.reserve_exact(count - self.cold.len());
+        self.labels.reserve_exact(count * self.stride - self.labels.len());
     }
 
     /// Asks for what every tick reads.
