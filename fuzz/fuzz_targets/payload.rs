@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
             }
             3 => {
                 now += Nanos::from_millis(u64::from(script.u8()) * 20);
-                channels.update(now, &mut received);
+                channels.update(now, now, &mut received);
             }
             4 => _ = channels.send_reliable(&vec![1; script.u16().into()]),
             5 => _ = channels.send_unreliable(&vec![2; script.u8().into()]),

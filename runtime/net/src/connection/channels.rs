@@ -46,6 +46,8 @@ pub const KEEP_ALIVE: Nanos = Nanos::from_secs(1);
 /// bears by its shipped settings, since the client does not know how long that is, and three in a row may be lost. Firewalls
 /// forget a way after half a minute (RFC 4787).
 pub const QUIET_KEEP_ALIVE: Nanos = Nanos::from_millis(2_500);
+/// A peer of whom something came counts as heard for so long: more than any pause between two keep-alives.
+const HEARD_FOR: Nanos = Nanos::from_secs(3);
 /// What reliable data may take of a packet before the caller's message: one whole fragment.
 const RELIABLE_SHARE_BYTES: usize = FRAGMENT_OVERHEAD_BYTES + FRAGMENT_BYTES_MAX;
 /// The longest message for `send_packet`, in a packet that has nothing else to carry (bytes).
@@ -262,8 +264,9 @@ impl Channels {
     }
 
     /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up
-    /// included; notices a peer that stands still, and returns memory that has been unused for long.
-    pub fn update(&mut self, now: Nanos, into: &mut Received) {
+    /// included; notices a peer that stands still though it is heard, and returns memory that has been unused for long.
+    /// `heard_at`: when anything came of the peer last, be it none of our packets.
+    pub fn update(&mut self, now: Nanos, heard_at: Nanos, into: &mut Received) {
         while let Some((sequence, has_arrived)) = self.fates.pop_front() {
             if has_arrived { &mut into.acked } else { &mut into.lost }.push(sequence);
         }
@@ -276,10 +279,11 @@ impl Channels {
                 sender.packet_lost(decided.sequence, true);
             }
         });
-        if self.sender.stalled(now) {
+        let is_heard = now.saturating_sub(heard_at) <= HEARD_FOR;
+        if self.sender.stalled(now, is_heard) {
             self.refusal.get_or_insert(Refusal::Unacknowledged);
         }
-        if self.receiver.stalled(now) {
+        if self.receiver.stalled(now, is_heard) {
             self.refusal.get_or_insert(Refusal::Unfinished);
         }
         self.release_unused(now);

@@ -222,7 +222,7 @@ impl Connection {
 
     /// Once a tick or more often: adds what became of our packets since the last call to `into.acked` and `into.lost`.
     pub fn update(&mut self, now: Nanos, into: &mut Received) {
-        self.channels.update(now, into);
+        self.channels.update(now, self.link.last_received(), into);
     }
 
     /// Says goodbye, several times. The connection is to be dropped afterwards.

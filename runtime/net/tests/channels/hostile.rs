@@ -163,7 +163,7 @@ fn read_all(
         number += 1;
         if number % PAYLOADS_PER_TICK == 0 {
             fates.clear();
-            channels.update(now, &mut fates);
+            channels.update(now, now, &mut fates);
             if let Victim::Talking = victim {
                 victim.send(&mut channels, now);
             }
@@ -539,8 +539,8 @@ fn two_hundred_thousand_mutated_payloads_do_no_harm() {
             let _ = b.read(now, &corpus[corpus.len() - 1], &mut received);
             corpus.push(speak(&mut b, now, &mut rng));
             let _ = a.read(now, &corpus[corpus.len() - 1], &mut received);
-            a.update(now, &mut received);
-            b.update(now, &mut received);
+            a.update(now, now, &mut received);
+            b.update(now, now, &mut received);
             if corpus.len() > 64 {
                 corpus.drain(..32);
             }

@@ -152,8 +152,8 @@ fn room_is_exact() {
             let (_, len) = b.write(now, &[], &mut payload);
             a.read(now, &payload[..len], &mut received).unwrap();
         }
-        a.update(now, &mut received);
-        b.update(now, &mut received);
+        a.update(now, now, &mut received);
+        b.update(now, now, &mut received);
     }
     assert!(full > 10_000 && none > 100, "{full} {none}");
 }
@@ -181,7 +181,7 @@ fn a_packet_costs_little() {
             let (_, len) = from.write(now, message, &mut payload);
             received.clear();
             to.read(now, &payload[..len], &mut received).unwrap();
-            from.update(now, &mut received);
+            from.update(now, now, &mut received);
         }
     }
     println!("a packet written, read and acked: {} ns", start.elapsed().as_nanos() as u64 / (2 * ROUNDS));

@@ -52,7 +52,7 @@ impl Side {
                 assert!(self.took.insert(number, ()).is_none(), "packet {number} was taken twice");
             }
         }
-        self.channels.update(now, &mut self.received);
+        self.channels.update(now, now, &mut self.received);
         for (channel, message) in self.received.messages() {
             if channel == Channel::Reliable {
                 assert_eq!(message, self.messages_heard.to_le_bytes());

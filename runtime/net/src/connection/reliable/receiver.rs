@@ -86,9 +86,9 @@ impl ReliableReceiver {
         self.deliver_whole(pool, into)
     }
 
-    /// Whether fragments wait and nothing has moved for [`STALL_MAX`].
-    pub fn stalled(&mut self, now: Nanos) -> bool {
-        self.patience.look(now, self.held > 0) > STALL_MAX
+    /// Whether fragments wait and nothing has moved for [`STALL_MAX`] in which the other side was heard.
+    pub fn stalled(&mut self, now: Nanos, is_heard: bool) -> bool {
+        self.patience.look(now, self.held > 0, is_heard) > STALL_MAX
     }
 
     /// Fragments that had arrived before.

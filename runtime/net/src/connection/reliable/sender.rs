@@ -196,10 +196,10 @@ impl ReliableSender {
         }
     }
 
-    /// Whether the other side has acked no fragment for [`STALL_MAX`], though there is one to ack.
-    pub fn stalled(&mut self, now: Nanos) -> bool {
+    /// Whether the other side has acked no fragment for [`STALL_MAX`] in which it was heard, though there is one to ack.
+    pub fn stalled(&mut self, now: Nanos, is_heard: bool) -> bool {
         let waiting = self.flight_bytes > 0 || self.lost > 0;
-        self.patience.look(now, waiting) > STALL_MAX
+        self.patience.look(now, waiting, is_heard) > STALL_MAX
     }
 
     /// Fragments sent again so far.
@@ -370,9 +370,9 @@ mod tests {
         let mut bench = Bench::default();
         bench.push(10).unwrap();
         let seconds = |ms: u64| Nanos::from_millis(ms * 100);
-        assert!((0..200).all(|tenth| !bench.sender.stalled(seconds(tenth))), "nothing was sent");
+        assert!((0..200).all(|tenth| !bench.sender.stalled(seconds(tenth), true)), "nothing was sent");
         bench.send(0);
-        assert!((200..320).all(|tenth| !bench.sender.stalled(seconds(tenth))));
-        assert!(bench.sender.stalled(seconds(321)));
+        assert!((200..320).all(|tenth| !bench.sender.stalled(seconds(tenth), true)));
+        assert!(bench.sender.stalled(seconds(321), true));
     }
 }
