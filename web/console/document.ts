@@ -39,7 +39,7 @@ subsystems: Array<Subsystem>, categories: Array<CategoryTime>, kinds: Array<Kind
 /**
  * The costliest first, `WORLDS_MAX` at most.
  */
-worlds: Array<WorldNow>, worlds_left_out: number, 
+worlds: Worlds, worlds_left_out: number, 
 /**
  * Of most bytes first, `PACKETS_MAX` at most.
  */
@@ -155,39 +155,43 @@ export type KindOfWorld = { kind: string, ticks: number,
  */
 tick_us_mean: number, tick_us_max: number, };
 
-export type WorldNow = { 
+export type Worlds = { 
 /**
  * Such as `7` or `7.2`, as commands take it.
  */
-world: string, kind: string, rate_hz: number, players: number, is_dormant: boolean, 
+world: Array<string>, 
+/**
+ * The names of kinds, and of each world which of them it is of.
+ */
+kinds: Array<string>, kind: Array<number>, rate_hz: Array<number>, players: Array<number>, is_dormant: Array<boolean>, 
 /**
  * How fast its time runs.
  */
-time_percent: number, 
+time_percent: Array<number>, 
 /**
  * Smoothed, and the last one.
  */
-tick_us: number, last_tick_us: number, 
+tick_us: Array<number>, last_tick_us: Array<number>, 
 /**
  * Of the last 10 to 20 s.
  */
-longest_tick_us: number, 
+longest_tick_us: Array<number>, 
 /**
  * What its ticks take of one worker [0 to 1 and above].
  */
-load: number, 
+load: Array<number>, 
 /**
  * Since it is there.
  */
-ticks_missed: number, 
+ticks_missed: Array<number>, 
 /**
  * Its step of the overload ladder.
  */
-overload: string, 
+overload: Array<string>, 
 /**
  * For how long a worker has been in its tick, where that is a second and more: it hangs.
  */
-hangs_for_ms: number | null, };
+hangs_for_ms: Array<number | null>, };
 
 export type PacketsOfKind = { kind: string, cause: string, packets_per_s: number, updates_per_s: number, bytes_per_s: number, };
 

@@ -11,7 +11,7 @@ import { bytesPerSecond, cores, megabytes, moment, ms, percent, us } from "./fig
 import type { Panel, Surroundings } from "./panel.ts";
 import { Strip } from "./strip.ts";
 import { subsystemTable } from "./subsystems.ts";
-import { worldTable } from "./worlds.ts";
+import { worldRows, worldTable } from "./worlds.ts";
 
 /** Rows of the short tables here; each has a panel of its own with all. */
 const ROWS = 8;
@@ -138,7 +138,7 @@ export function overview({ model, go }: Surroundings): Panel {
       const [first, last] = [model.history[0], model.history.at(-1)];
       if (first && last) span.textContent = `From ${moment(first.atUnixS)} to ${moment(last.atUnixS)} UTC. Where a line is broken the server told nothing.`;
       subsystems.set(second.subsystems.filter(({ category }) => isWork(category)));
-      worlds.set(second.worlds);
+      worlds.set(worldRows(second.worlds));
       showCategories(bar, legend, second);
     },
   };

@@ -6,7 +6,7 @@ import type { Line } from "./document.ts";
 
 export type StreamState = "connecting" | "live" | "lost" | "refused";
 
-/** A line has 100 KB with hundreds of worlds; what is longer is no server of ours. */
+/** A line has 30 KB with hundreds of worlds; what is longer is no server of ours. */
 const LINE_CHARACTERS_MAX = 8 << 20;
 /** Before it is asked again (ms), longer each time up to the second. */
 const AGAIN_AFTER_MS = [500, 8_000] as const;

@@ -4,10 +4,10 @@
 import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { bytes, count, counted, duration } from "../elements/quantity.ts";
-import type { WorldNow } from "./document.ts";
 import { bytesPerSecond, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 import { commandObject, Refused } from "./port.ts";
+import { findWorld, type WorldNow } from "./worlds.ts";
 
 /** What `world.show` answers. */
 export interface WorldShown {
@@ -120,7 +120,7 @@ export function world({ go, model }: Surroundings): Panel {
         shown.rate_hz === null ? "" : `${shown.rate_hz} Hz`,
         shown.players === null ? "" : counted(shown.players, "player"),
         shown.ticks_done === null ? "" : `${count(shown.ticks_done)} ticks done`,
-        ...ticksTold(model.second?.worlds.find((row) => row.world === shown.world)),
+        ...ticksTold(model.second && findWorld(model.second.worlds, shown.world)),
         `its scopes of the last ${shown.span_s.toFixed(1)} s`,
       ];
       about.textContent = parts.filter((part) => part !== "").join(", ");

@@ -3,9 +3,51 @@
 import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { count } from "../elements/quantity.ts";
-import type { KindOfWorld, WorldNow } from "./document.ts";
+import type { KindOfWorld, Worlds } from "./document.ts";
 import { ms, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
+
+/** One of the worlds, which the server tells in a list for each figure. */
+export interface WorldNow {
+  world: string;
+  kind: string;
+  rate_hz: number;
+  players: number;
+  is_dormant: boolean;
+  time_percent: number;
+  tick_us: number;
+  last_tick_us: number;
+  longest_tick_us: number;
+  load: number;
+  ticks_missed: number;
+  overload: string;
+  hangs_for_ms: number | null;
+}
+
+/** They as rows, in their order. */
+export const worldRows = (worlds: Worlds): WorldNow[] => worlds.world.map((_, at) => worldRow(worlds, at));
+
+/** One by its number; undefined where it is not among them. */
+export const findWorld = (worlds: Worlds, world: string): WorldNow | undefined => {
+  const at = worlds.world.indexOf(world);
+  return at < 0 ? undefined : worldRow(worlds, at);
+};
+
+const worldRow = (worlds: Worlds, at: number): WorldNow => ({
+  world: worlds.world[at]!,
+  kind: worlds.kinds[worlds.kind[at]!]!,
+  rate_hz: worlds.rate_hz[at]!,
+  players: worlds.players[at]!,
+  is_dormant: worlds.is_dormant[at]!,
+  time_percent: worlds.time_percent[at]!,
+  tick_us: worlds.tick_us[at]!,
+  last_tick_us: worlds.last_tick_us[at]!,
+  longest_tick_us: worlds.longest_tick_us[at]!,
+  load: worlds.load[at]!,
+  ticks_missed: worlds.ticks_missed[at]!,
+  overload: worlds.overload[at]!,
+  hangs_for_ms: worlds.hangs_for_ms[at]!,
+});
 
 function state(world: WorldNow): string {
   if (world.hangs_for_ms !== null) return `hangs for ${ms(world.hangs_for_ms)}`;
@@ -64,11 +106,12 @@ export function worlds({ model, go }: Surroundings): Panel {
     if (!second) return;
     kinds.set(second.kinds);
     const wanted = filter.value.trim().toLowerCase();
-    table.set(second.worlds.filter(({ kind, world }) => `${kind} ${world}`.toLowerCase().includes(wanted)));
+    const rows = worldRows(second.worlds);
+    table.set(rows.filter(({ kind, world }) => `${kind} ${world}`.toLowerCase().includes(wanted)));
     about.textContent =
       second.worlds_left_out > 0
-        ? `The ${second.worlds.length} costliest of ${second.server.worlds}; the console's world.list tells all.`
-        : `${second.worlds.length} worlds, ${second.server.worlds_awake} awake.`;
+        ? `The ${rows.length} costliest of ${second.server.worlds}; the console's world.list tells all.`
+        : `${rows.length} worlds, ${second.server.worlds_awake} awake.`;
   };
   filter.addEventListener("input", show);
   return {

@@ -5,11 +5,12 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { Line, Second, Subsystem } from "../console/document.ts";
+import type { Line, Second, Subsystem, Worlds } from "../console/document.ts";
 import { FRAMES_MAX, Model, SECONDS_MAX } from "../console/model.ts";
 import { lines } from "../console/stream.ts";
 import { budgetShare } from "../console/subsystems.ts";
 import { commonBeginning, withLastWord } from "../console/terminal.ts";
+import { findWorld, worldRows } from "../console/worlds.ts";
 
 const page = readFileSync(resolve("../toolbox/pages/built/console.html"), "utf8");
 
@@ -125,4 +126,28 @@ test("the page weighs little and speaks to its own server alone", () => {
   assert.match(policy, /connect-src 'self'/);
   assert.doesNotMatch(policy, /unsafe|\*|https?:/);
   assert.doesNotMatch(page, /(src|href)="https?:/);
+});
+
+test("worlds that are told in a list for each figure are rows again, and one is found by its number", () => {
+  const worlds: Worlds = {
+    world: ["7", "8.1"],
+    kinds: ["hub", "hideout"],
+    kind: [1, 0],
+    rate_hz: [20, 60],
+    players: [3, 4],
+    is_dormant: [false, true],
+    time_percent: [100, 50],
+    tick_us: [1.5, 2],
+    last_tick_us: [1, 2],
+    longest_tick_us: [10, 20],
+    load: [0.5, 0.25],
+    ticks_missed: [0, 9],
+    overload: ["normal", "slowed"],
+    hangs_for_ms: [null, 1_500],
+  };
+  const second = { world: "8.1", kind: "hub", rate_hz: 60, players: 4, is_dormant: true, time_percent: 50, tick_us: 2, last_tick_us: 2, longest_tick_us: 20, load: 0.25, ticks_missed: 9, overload: "slowed", hangs_for_ms: 1_500 };
+  assert.deepEqual(worldRows(worlds).map(({ world, kind }) => `${kind} ${world}`), ["hideout 7", "hub 8.1"]);
+  assert.deepEqual(worldRows(worlds)[1], second);
+  assert.deepEqual(findWorld(worlds, "8.1"), second);
+  assert.equal(findWorld(worlds, "8"), undefined);
 });

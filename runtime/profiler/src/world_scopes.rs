@@ -7,14 +7,13 @@
 //! Any thread but those of frames. Cost: some 5 ns for each record that all threads have written in the span, in pieces
 //! with rests between (`pace`); allocates.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use throng_platform::ticks::{self, Calibration};
 
 use crate::pace::Pace;
 use crate::record::{Read, Record, recorded_world};
-use crate::site::{self, SiteId};
+use crate::site::{self, SITES_MAX, SiteId};
 use crate::{POOL, thread};
 
 /// The scopes of a world in a span of time.
@@ -67,7 +66,7 @@ fn read(world: Option<u32>, since: u64) -> WorldScopes {
     }
     drop(pinned);
     let mut scopes: Vec<WorldScope> =
-        sums.by_site.iter().filter_map(|(&site, sum)| sum.told(SiteId(site), &calibration)).collect();
+        sums.sites().filter_map(|(site, sum)| sum.told(SiteId(site), &calibration)).collect();
     scopes.sort_by(|a, b| b.own_ns.cmp(&a.own_ns).then(a.name.cmp(b.name)));
     let oldest = sums.oldest.unwrap_or(now).max(since);
     WorldScopes { span: Duration::from_nanos(calibration.ns(now.saturating_sub(oldest))), scopes }
@@ -117,12 +116,13 @@ impl Reader {
 
 #[derive(Default)]
 struct Sums {
-    by_site: HashMap<u32, Sum>,
+    /// By the number of the site: a look at one costs nothing beside the record.
+    by_site: Vec<Sum>,
     /// Begin of the oldest scope (ticks).
     oldest: Option<u64>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Sum {
     count: u64,
     own: u64,
@@ -131,8 +131,17 @@ struct Sum {
 }
 
 impl Sums {
+    /// Those of which there was anything.
+    fn sites(&self) -> impl Iterator<Item = (u32, &Sum)> {
+        (0..).zip(&self.by_site).filter(|(_, sum)| sum.count > 0)
+    }
+
     fn add(&mut self, site: u32, begin: u64, length: u64, inside: u64) {
-        let sum = self.by_site.entry(site).or_default();
+        let index = site as usize;
+        if index >= self.by_site.len() {
+            self.by_site.resize((index + 1).min(SITES_MAX + 1), Sum::default());
+        }
+        let Some(sum) = self.by_site.get_mut(index) else { return };
         sum.count += 1;
         sum.own += length.saturating_sub(inside);
         sum.whole += length;
@@ -163,10 +172,7 @@ mod tests {
     fn read(world: Option<u32>, records: &[Record]) -> Vec<(u32, u64, u64, u64, u64)> {
         let (mut reader, mut sums) = (Reader::new(world, 100), Sums::default());
         records.iter().for_each(|record| reader.take(*record, &mut sums));
-        let told = |(site, sum): (&u32, &Sum)| (*site, sum.count, sum.own, sum.whole, sum.longest);
-        let mut rows: Vec<_> = sums.by_site.iter().map(told).collect();
-        rows.sort_unstable();
-        rows
+        sums.sites().map(|(site, sum)| (site, sum.count, sum.own, sum.whole, sum.longest)).collect()
     }
 
     #[test]

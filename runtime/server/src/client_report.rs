@@ -139,7 +139,8 @@ impl ClientsCounted {
 
     /// Those who take most of anything, who asks for most work first; `name` gives the names of kinds of worlds.
     pub fn rows(&self, name: impl Fn(WorldKindId) -> String) -> Vec<ClientRow> {
-        let mut rows: Vec<_> = self.rows.iter().map(|row| self.told(row, &name)).collect();
+        // Worlds are named when it is known who is told.
+        let mut rows: Vec<_> = self.rows.iter().map(|row| self.told(row)).collect();
         let mut is_told = vec![false; rows.len()];
         let mut order: Vec<_> = (0..rows.len()).collect();
         for (_, _, figure) in FIGURES {
@@ -148,6 +149,11 @@ impl ClientsCounted {
             let most = order.iter().take(TOLD_MAX).filter(|&&index| figure(&rows[index]) > 0.0);
             most.for_each(|&index| is_told[index] = true);
         }
+        for ((row, (world, kind, _)), is_told) in rows.iter_mut().zip(&self.rows).zip(&is_told) {
+            if *is_told {
+                row.world = format!("{} {world}", name(*kind));
+            }
+        }
         let mut told = is_told.into_iter();
         rows.retain(|_| told.next() == Some(true));
         // Equal ones by their id, so that the order does not jump from second to second.
@@ -155,7 +161,8 @@ impl ClientsCounted {
         rows
     }
 
-    fn told(&self, (world, kind, cost): &Row, name: impl Fn(WorldKindId) -> String) -> ClientRow {
+    /// Without its world's name.
+    fn told(&self, (_, _, cost): &Row) -> ClientRow {
         let ClientCost { client_id, elapsed, spent, .. } = cost;
         let Spent { packets_in, bytes_in, messages, work, refused, packets_out, bytes_out } = *spent;
         let seconds = elapsed.as_secs_f64().max(1e-3);
@@ -164,7 +171,7 @@ impl ClientsCounted {
             + self.line_time.telling.ns_of(line_units(packets_out, bytes_out));
         ClientRow {
             client_id: client_id.0,
-            world: format!("{} {world}", name(*kind)),
+            world: String::new(),
             line_us_per_s: line_ns / 1e3 / seconds,
             work_per_s: per_s(work),
             messages_per_s: per_s(messages),

@@ -161,6 +161,11 @@ impl PublishedMetrics {
         self.packets.read().rows(|kind| self.kind_name(kind))
     }
 
+    /// The same without its worlds: one row for each kind and cause, the one of most bytes first.
+    pub fn packets_of_all_worlds(&self) -> Vec<PacketRow> {
+        self.packets.read().rows_of_all_worlds()
+    }
+
     /// The clients that took most in the last second, of each figure some; who asked for most work first. Empty before
     /// the first one is over.
     pub fn clients(&self) -> Vec<ClientRow> {

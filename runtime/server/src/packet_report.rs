@@ -132,28 +132,36 @@ impl Counted {
         rows
     }
 
+    /// What was sent in all worlds together, the costliest first; the rows name no world, and no text is made for them.
+    pub fn rows_of_all_worlds(&self) -> Vec<PacketRow> {
+        let mut sums = HashMap::<(&'static str, &'static str), Counts>::default();
+        let sent = self.rows.iter().filter(|(_, counts)| *counts != Counts::default());
+        sent.for_each(|((kind, cause, _), counts)| sums.entry((kind, cause)).or_default().add(*counts));
+        let told = |((kind, cause), counts)| self.told(kind, cause, String::new(), counts);
+        let mut rows: Vec<_> = sums.into_iter().map(told).collect();
+        let names = |row: &PacketRow| (row.kind, row.cause);
+        rows.sort_by(|a, b| b.bytes_per_s.total_cmp(&a.bytes_per_s).then_with(|| names(a).cmp(&names(b))));
+        rows
+    }
+
     /// The same with the rows of which nothing was sent.
     pub fn rows_with_silent(&self, name: impl Fn(WorldKindId) -> String) -> Vec<PacketRow> {
-        let per_s = |count: u64| count as f64 / self.seconds;
-        let mut rows: Vec<_> = self
-            .rows
-            .iter()
-            .map(|((kind, cause, world), counts)| PacketRow {
-                kind,
-                cause,
-                world: match *world {
-                    Reported::World(world, kind) => format!("{} {world}", name(kind)),
-                    Reported::Kind(kind) => name(kind),
-                },
-                packets_per_s: per_s(counts.packets),
-                bytes_per_s: per_s(counts.bytes),
-                updates_per_s: per_s(counts.updates),
-            })
-            .collect();
+        let named = |world| match world {
+            Reported::World(world, kind) => format!("{} {world}", name(kind)),
+            Reported::Kind(kind) => name(kind),
+        };
+        let told = |&((kind, cause, world), counts): &(RowKey, Counts)| self.told(kind, cause, named(world), counts);
+        let mut rows: Vec<_> = self.rows.iter().map(told).collect();
         // Equal ones by name, so that the order does not jump from second to second.
         let names = |row: &PacketRow| (row.kind, row.cause, row.world.clone());
         rows.sort_by(|a, b| b.bytes_per_s.total_cmp(&a.bytes_per_s).then_with(|| names(a).cmp(&names(b))));
         rows
+    }
+
+    fn told(&self, kind: &'static str, cause: &'static str, world: String, counts: Counts) -> PacketRow {
+        let per_s = |count: u64| count as f64 / self.seconds;
+        let (packets_per_s, bytes_per_s) = (per_s(counts.packets), per_s(counts.bytes));
+        PacketRow { kind, cause, world, packets_per_s, bytes_per_s, updates_per_s: per_s(counts.updates) }
     }
 }
 
@@ -188,6 +196,28 @@ mod tests {
         sums.copy_to(2.0, &mut counted);
         let rows = counted.rows(|kind| ["hub", "hideout"][usize::from(kind.0)].into());
         rows.iter().map(|row| (format!("{} {} {}", row.kind, row.cause, row.world), row.bytes_per_s)).collect()
+    }
+
+    #[test]
+    fn all_worlds_together_are_told_by_kind_and_cause() {
+        let mut sums = PacketSums::default();
+        for (world, name, bytes) in
+            [(0, "pose", 10), (1, "pose", 5), (40, "pose", 1), (3, "chat", 20), (4, "silent", 0)]
+        {
+            let counts = Counts { packets: bytes.min(1), bytes, updates: 0 };
+            sums.add(
+                Reported::of(WorldId::new(world, 0), WorldKindId(0)),
+                TrafficRow { kind: name, cause: "change", counts },
+            );
+        }
+        let mut counted = Counted::default();
+        sums.copy_to(2.0, &mut counted);
+        let told: Vec<_> = counted
+            .rows_of_all_worlds()
+            .into_iter()
+            .map(|row| (row.kind, row.packets_per_s, row.bytes_per_s))
+            .collect();
+        assert_eq!(told, [("chat", 0.5, 10.0), ("pose", 1.5, 8.0)]);
     }
 
     #[test]

@@ -23,7 +23,8 @@ mod recordings;
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use throng::{
     console::{Argument, ArgumentAbout, Arguments, Cell, Column, TextTable, text},
     rules::FollowedRules,
@@ -53,8 +54,8 @@ impl Call<'_> {
     }
 
     /// The answer in the form that was asked for: `text`, or `object` as one line.
-    pub fn answer(&self, text: impl FnOnce() -> String, object: impl FnOnce() -> Value) -> String {
-        if self.as_json { object().to_string() } else { text() }
+    pub fn answer<T: Serialize>(&self, text: impl FnOnce() -> String, object: impl FnOnce() -> T) -> String {
+        if self.as_json { serde_json::to_string(&object()).expect("numbers and texts") } else { text() }
     }
 
     /// The answer in the form that was asked for: aligned rows, or an object with the list `rows`.
@@ -300,7 +301,7 @@ mod tests {
                 help [COMMAND]            this list, or all about one command\n\
                 With --json a command answers with one JSON object.\n"),
         );
-        let object: Value = serde_json::from_str(&console().execute("help --json", "").unwrap()).unwrap();
+        let object: serde_json::Value = serde_json::from_str(&console().execute("help --json", "").unwrap()).unwrap();
         assert_eq!(object["commands"][1]["name"], "rules.reload");
         assert_eq!(
             (&object["commands"][0]["role"], &object["commands"][1]["role"]),

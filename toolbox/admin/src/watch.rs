@@ -5,12 +5,13 @@
 //! gathered on the frame's thread ([`throng::watch`]).
 //!
 //! ```text
-//! WatchSource --line--> broadcast of LINES_WAITING_MAX ---> one task for each watcher --1 line--> its connection
+//! WatchSource --lines--> broadcast of TURNS_WAITING_MAX ---> one task for each watcher --1 turn's--> its connection
 //!  every 250 ms              slow: the oldest are dropped        stalled for STALLED_AFTER: it ends
 //! ```
 //!
 //! What watchers can make this process hold is bounded: `WATCHERS_MAX` of them, each with the lines above and the
-//! buffers of one connection, for at most `WATCH_MAX`. What is dropped and refused is counted.
+//! buffers of one connection, for at most `WATCH_MAX`. What is dropped and refused is counted. The lines of one turn go
+//! together, since each piece is a wake of two tasks and a call of the kernel.
 //!
 //! Runs on the admin thread. Cost with any number of watchers: some 0.5 ms a second to make the lines of a server of a
 //! hundred worlds, and a copy into each socket.
@@ -19,6 +20,7 @@ mod body;
 pub mod document;
 mod gather;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,8 +42,8 @@ log_category!(ADMIN = "admin");
 
 /// Some people with a page each, and a script or two.
 pub(crate) const WATCHERS_MAX: usize = 8;
-/// Two seconds of lines; whoever is further behind loses the oldest.
-const LINES_WAITING_MAX: usize = 10;
+/// Two seconds; whoever is further behind loses the oldest.
+const TURNS_WAITING_MAX: usize = 8;
 /// Nothing was taken for so long: nobody reads any more, or nobody could bear it.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
 /// Then whoever still looks asks again, as the page does by itself.
@@ -81,15 +83,24 @@ pub(crate) struct Watchers {
     changes: Arc<Changes>,
     pace: WatchPace,
     places: Arc<Semaphore>,
-    lines: broadcast::Sender<Bytes>,
+    turns: broadcast::Sender<Turn>,
     /// Lines are being made. Its lock is held from the look whether anybody watches to the end of making.
     is_gathering: Mutex<bool>,
     counts: Counts,
 }
 
+/// The lines that were made in one turn.
+#[derive(Clone)]
+struct Turn {
+    bytes: Bytes,
+    /// Which ones these are of all that were made since the start.
+    lines: Range<u64>,
+}
+
 /// Since the start. Written and read by the admin thread.
 #[derive(Debug, Default)]
 struct Counts {
+    made: AtomicU64,
     dropped: AtomicU64,
     stalled: AtomicU64,
     refused: AtomicU64,
@@ -97,14 +108,14 @@ struct Counts {
 
 impl Watchers {
     pub(crate) fn new(source: Arc<dyn AdminSource>, changes: Arc<Changes>, pace: WatchPace) -> Arc<Self> {
-        let (lines, _) = broadcast::channel(LINES_WAITING_MAX);
+        let (turns, _) = broadcast::channel(TURNS_WAITING_MAX);
         let places = Arc::new(Semaphore::new(WATCHERS_MAX));
         Arc::new(Self {
             source,
             changes,
             pace,
             places,
-            lines,
+            turns,
             is_gathering: Mutex::default(),
             counts: Counts::default(),
         })
@@ -124,9 +135,12 @@ impl Watchers {
         life.last((Instant::now() + self.pace.watch_max).into(), place);
         let (to, lines) = mpsc::channel(1);
         // There is room for one.
-        let _ = to.try_send(as_bytes(&Line::Hello(hello)));
-        let (all, received) = (self.clone(), self.lines.subscribe());
-        tokio::spawn(all.pass_on(received, to, life.clone()));
+        let mut text = Vec::new();
+        write(&Line::Hello(hello), &mut text);
+        let _ = to.try_send(text.into());
+        let (all, received) = (self.clone(), self.turns.subscribe());
+        let next = self.counts.made.load(Ordering::Relaxed);
+        tokio::spawn(all.pass_on(received, next, to, life.clone()));
         let mut is_gathering = self.is_gathering.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut is_gathering, true) {
             tokio::spawn(self.clone().gather());
@@ -136,30 +150,37 @@ impl Watchers {
 
     /// What was dropped, cut off and refused.
     pub(crate) fn counters(&self) -> impl Iterator<Item = LabelledCounters> {
-        let Counts { dropped, stalled, refused } = &self.counts;
+        let Counts { dropped, stalled, refused, .. } = &self.counts;
         let counts = [dropped, stalled, refused].map(|count| count.load(Ordering::Relaxed));
         let with_count =
             |((name, help), count)| LabelledCounters { name, help, keys: &[], rows: vec![(Vec::new(), count)] };
         FAMILIES.into_iter().zip(counts).map(with_count)
     }
 
-    /// Passes lines on to one watcher until it goes, or takes nothing any more.
-    async fn pass_on(self: Arc<Self>, mut from: broadcast::Receiver<Bytes>, to: mpsc::Sender<Bytes>, life: Arc<Life>) {
+    /// Passes lines on to one watcher, from the one of number `next` on, until it goes, or takes nothing any more.
+    async fn pass_on(
+        self: Arc<Self>,
+        mut from: broadcast::Receiver<Turn>,
+        mut next: u64,
+        to: mpsc::Sender<Bytes>,
+        life: Arc<Life>,
+    ) {
         loop {
-            let line = match from.recv().await {
-                Ok(line) => line,
-                Err(broadcast::error::RecvError::Lagged(dropped)) => {
-                    self.counts.dropped.fetch_add(dropped, Ordering::Relaxed);
-                    continue;
-                }
+            let Turn { bytes, lines } = match from.recv().await {
+                Ok(turn) => turn,
+                // What the next turn has before it says how many lines these were.
+                Err(broadcast::error::RecvError::Lagged(_)) => continue,
                 Err(broadcast::error::RecvError::Closed) => return,
             };
-            match timeout(self.pace.stalled_after, to.send(line)).await {
+            self.counts.dropped.fetch_add(lines.start - next, Ordering::Relaxed);
+            next = lines.end;
+            match timeout(self.pace.stalled_after, to.send(bytes)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return,
                 Err(_) => {
                     self.counts.stalled.fetch_add(1, Ordering::Relaxed);
-                    self.counts.dropped.fetch_add(1 + from.len() as u64, Ordering::Relaxed);
+                    let made = self.counts.made.load(Ordering::Relaxed);
+                    self.counts.dropped.fetch_add(made - lines.start, Ordering::Relaxed);
                     log_warn!(ADMIN, "a watcher that takes nothing any more is cut off");
                     return life.end();
                 }
@@ -173,44 +194,56 @@ impl Watchers {
         let mut turns = interval(self.pace.frames_every);
         turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut cost = WatchCost::default();
+        // As long as the longest turn was, so that no line grows it anew.
+        let mut text = Vec::new();
         for turn in 0_u32.. {
             turns.tick().await;
             if !self.is_watched() {
                 break;
             }
+            text.clear();
+            let mut lines = 0;
             let frames = watch.frames();
             if !frames.numbers.is_empty() {
-                let _ = self.lines.send(as_bytes(&Line::Frames(frames)));
+                lines += write(&Line::Frames(frames), &mut text);
             }
-            let began = Instant::now();
+            let (began, length) = (Instant::now(), text.len());
             if let Some(second) = watch.second() {
                 scope!("admin.watch");
-                let line = as_bytes(&Line::Second(Box::new(second)));
-                (cost.us, cost.bytes) = (began.elapsed().as_secs_f64() * 1e6, line.len() as u32);
-                let _ = self.lines.send(line);
+                lines += write(&Line::Second(Box::new(second)), &mut text);
+                (cost.us, cost.bytes) = (began.elapsed().as_secs_f64() * 1e6, (text.len() - length) as u32);
             }
             if turn.is_multiple_of(FRAMES_PER_SECOND) {
-                cost.watchers = self.lines.receiver_count() as u32;
+                cost.watchers = self.turns.receiver_count() as u32;
                 cost.lines_dropped = self.counts.dropped.load(Ordering::Relaxed) as f64;
                 let changes = self.changes.count() as f64;
                 let health = Health { watch: cost.clone(), changes, ..watch.health() };
-                let _ = self.lines.send(as_bytes(&Line::Health(health)));
+                lines += write(&Line::Health(health), &mut text);
+            }
+            if lines > 0 {
+                self.send(&text, lines);
             }
         }
+    }
+
+    fn send(&self, text: &[u8], lines: u64) {
+        let first = self.counts.made.fetch_add(lines, Ordering::Relaxed);
+        let _ = self.turns.send(Turn { bytes: Bytes::copy_from_slice(text), lines: first..first + lines });
     }
 
     /// Whether lines are wanted; if not, whoever comes next begins anew.
     fn is_watched(&self) -> bool {
         let mut is_gathering = self.is_gathering.lock().unwrap_or_else(PoisonError::into_inner);
-        *is_gathering = self.lines.receiver_count() > 0;
+        *is_gathering = self.turns.receiver_count() > 0;
         *is_gathering
     }
 }
 
-fn as_bytes(line: &Line) -> Bytes {
-    let mut text = serde_json::to_vec(line).expect("numbers and texts");
+/// Adds a line, and tells how many that is.
+fn write(line: &Line, text: &mut Vec<u8>) -> u64 {
+    serde_json::to_writer(&mut *text, line).expect("numbers and texts");
     text.push(b'\n');
-    text.into()
+    1
 }
 
 /// Dotted name and help, as `docs/metrics.md` has them.

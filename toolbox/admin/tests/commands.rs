@@ -364,9 +364,9 @@ fn a_server_is_watched_for_as_long_as_somebody_reads() {
     }
     assert!(frames.windows(2).all(|pair| pair[0] < pair[1]), "{frames:?}");
     let second = second.unwrap();
-    let mut kinds: Vec<&str> = second.worlds.iter().map(|world| world.kind.as_str()).collect();
+    let mut kinds: Vec<String> = second.worlds.rows().map(|world| world.kind).collect();
     kinds.sort_unstable();
-    assert_eq!((kinds, second.server.worlds), (vec!["desert", "pond"], 2));
+    assert_eq!((kinds, second.server.worlds), (vec!["desert".to_owned(), "pond".to_owned()], 2));
     assert_eq!(health.unwrap().state, "running");
     assert_eq!(server.published.watchers_count(), 1);
     drop(lines);

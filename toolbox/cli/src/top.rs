@@ -43,7 +43,7 @@ const STILL_AFTER: u32 = 3;
 const FRAMES_KEPT: usize = 600;
 /// A stream that says nothing for so long is dead: health comes once a second.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// A line of a server of many worlds has some 100 KB.
+/// A line of a server of many worlds has some 30 KB.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
 /// What the server has told so far.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
 use throng::{
     console::{Cell, ClientLine, Column, EntitySort, TextTable, world},
     ids::WorldId,
@@ -136,36 +136,88 @@ fn lost_share(line: &ClientLine) -> f64 {
     if known == 0 { 0.0 } else { line.packets_lost as f64 / known as f64 }
 }
 
-fn object(
+/// A world as an object. A page asks once a second, so it is written from where it lies.
+#[derive(Serialize)]
+struct Object<'a> {
+    world: String,
+    kind: Option<&'a str>,
+    rate_hz: Option<u16>,
+    players: Option<usize>,
+    state: &'a str,
+    ticks_done: Option<u32>,
+    span_s: f64,
+    scopes: Vec<Scope<'a>>,
+    entities: Option<Vec<Sort<'a>>>,
+    clients: Option<Vec<Client>>,
+    clients_left_out: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Scope<'a> {
+    name: &'a str,
+    subsystem: &'a str,
+    count: u64,
+    own_ns: u64,
+    whole_ns: u64,
+    longest_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Sort<'a> {
+    count: usize,
+    replicated: &'a [&'static str],
+    others: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Client {
+    client: String,
+    rtt_ms: f64,
+    lost_share: f64,
+    usual_loss: f32,
+    budget_bytes_per_s: Option<f32>,
+    packets_sent: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+}
+
+fn object<'a>(
     id: WorldId,
-    state: &str,
-    row: Option<&WorldRow>,
-    scopes: &WorldScopes,
-    said: Option<&Said>,
-) -> serde_json::Value {
-    let scope = |scope: &WorldScope| {
-        let WorldScope { name, subsystem, count, own_ns, whole_ns, longest_ns } = scope;
-        json!({ "name": name, "subsystem": subsystem, "count": count, "own_ns": own_ns, "whole_ns": whole_ns,
-                "longest_ns": longest_ns })
+    state: &'a str,
+    row: Option<&'a WorldRow>,
+    scopes: &'a WorldScopes,
+    said: Option<&'a Said>,
+) -> Object<'a> {
+    let scope = |&WorldScope { name, subsystem, count, own_ns, whole_ns, longest_ns }: &WorldScope| Scope {
+        name,
+        subsystem,
+        count,
+        own_ns,
+        whole_ns,
+        longest_ns,
     };
-    let sort = |sort: &EntitySort| json!({ "count": sort.count, "replicated": sort.replicated, "others": sort.others });
-    let client = |line: &ClientLine| {
-        json!({ "client": line.client_id.0.to_string(), "rtt_ms": line.round_trip.as_millis_f64(),
-                "lost_share": lost_share(line), "usual_loss": line.usual_loss,
-                "budget_bytes_per_s": line.budget_bytes_per_s, "packets_sent": line.packets_sent,
-                "bytes_sent": line.bytes_sent, "bytes_received": line.bytes_received })
+    let sort = |sort: &'a EntitySort| Sort { count: sort.count, replicated: &sort.replicated, others: &sort.others };
+    let client = |line: &ClientLine| Client {
+        client: line.client_id.0.to_string(),
+        rtt_ms: line.round_trip.as_millis_f64(),
+        lost_share: lost_share(line),
+        usual_loss: line.usual_loss,
+        budget_bytes_per_s: line.budget_bytes_per_s,
+        packets_sent: line.packets_sent,
+        bytes_sent: line.bytes_sent,
+        bytes_received: line.bytes_received,
     };
-    json!({
-        "world": id.to_string(),
-        "kind": row.map(|row| row.kind.to_string()),
-        "rate_hz": row.map(|row| row.rate.0),
-        "players": row.map(|row| row.players),
-        "state": state,
-        "ticks_done": said.map(|said| said.ticks_done),
-        "span_s": scopes.span.as_secs_f64(),
-        "scopes": scopes.scopes.iter().map(scope).collect::<Vec<_>>(),
-        "entities": said.map(|said| said.sorts.iter().take(SORTS_MAX).map(sort).collect::<Vec<_>>()),
-        "clients": said.map(|said| said.clients.iter().take(CLIENTS_MAX).map(client).collect::<Vec<_>>()),
-        "clients_left_out": said.map(|said| said.clients.len().saturating_sub(CLIENTS_MAX)),
-    })
+    Object {
+        world: id.to_string(),
+        kind: row.map(|row| &*row.kind),
+        rate_hz: row.map(|row| row.rate.0),
+        players: row.map(|row| row.players),
+        state,
+        ticks_done: said.map(|said| said.ticks_done),
+        span_s: scopes.span.as_secs_f64(),
+        scopes: scopes.scopes.iter().map(scope).collect(),
+        entities: said.map(|said| said.sorts.iter().take(SORTS_MAX).map(sort).collect()),
+        clients: said.map(|said| said.clients.iter().take(CLIENTS_MAX).map(client).collect()),
+        clients_left_out: said.map(|said| said.clients.len().saturating_sub(CLIENTS_MAX)),
+    }
 }

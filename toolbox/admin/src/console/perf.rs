@@ -435,13 +435,19 @@ mod tests {
 
     fn subsystem(name: &str, us: f64, in_kinds: &[(&str, f64)]) -> Subsystem {
         let in_kind = |(kind, us): &(&str, f64)| InKind {
-            kind: (*kind).to_owned(),
+            kind: (*kind).to_owned().into(),
             us_per_tick: Some(*us),
             tick_budget_us: Some(9.0),
             ..InKind::default()
         };
         let kinds = in_kinds.iter().map(in_kind).collect();
-        Subsystem { name: name.to_owned(), us_per_frame: us, budget_us: Some(50.0), kinds, ..Subsystem::default() }
+        Subsystem {
+            name: name.to_owned().into(),
+            us_per_frame: us,
+            budget_us: Some(50.0),
+            kinds,
+            ..Subsystem::default()
+        }
     }
 
     #[test]

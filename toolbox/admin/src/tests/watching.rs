@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::watch::WATCHERS_MAX;
-use crate::watch::document::{Frames, Health as HealthLine, Line, Second, WorldNow};
+use crate::watch::document::{Frames, Health as HealthLine, Line, Second, Worlds};
 
 /// What became of the gathering.
 #[derive(Default)]
@@ -39,12 +39,13 @@ impl WatchSource for Gathered {
     }
 
     fn health(&mut self) -> HealthLine {
-        HealthLine { state: "running".to_owned(), ..HealthLine::default() }
+        HealthLine { state: "running".into(), ..HealthLine::default() }
     }
 
     fn second(&mut self) -> Option<Second> {
-        let world = WorldNow { kind: "a kind of world with a name of some length".to_owned(), ..WorldNow::default() };
-        Some(Second { worlds: vec![world; self.0.worlds.load(Ordering::SeqCst)], ..Second::default() })
+        let world = "a world with a name of such a length that thousands of them are long".to_owned();
+        let worlds = Worlds { world: vec![world; self.0.worlds.load(Ordering::SeqCst)], ..Worlds::default() };
+        Some(Second { worlds, ..Second::default() })
     }
 }
 
@@ -111,9 +112,9 @@ fn a_watcher_is_told_who_he_is_then_frames_health_and_seconds() {
     let Some(Line::Hello(hello)) = stream.line() else { panic!("the first line says hello") };
     assert_eq!((hello.role.as_str(), hello.who.as_deref()), ("observe", Some("watcher")));
     let Line::Second(second) = stream.until(|line| matches!(line, Line::Second(_))) else { unreachable!() };
-    assert_eq!(second.worlds.len(), 2);
+    assert_eq!(second.worlds.rows().count(), 2);
     let Line::Health(health) = stream.until(|line| matches!(line, Line::Health(_))) else { unreachable!() };
-    assert_eq!((health.state.as_str(), health.watch.watchers), ("running", 1));
+    assert_eq!((&*health.state, health.watch.watchers), ("running", 1));
     let Line::Frames(frames) = stream.until(|line| matches!(line, Line::Frames(_))) else { unreachable!() };
     let Line::Frames(next) = stream.until(|line| matches!(line, Line::Frames(_))) else { unreachable!() };
     assert_eq!((frames.us, next.numbers[0]), (vec![700], frames.numbers[0] + 1.0));

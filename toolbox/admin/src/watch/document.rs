@@ -4,9 +4,14 @@
 //! test -p throng-admin` writes it), and `throng top` reads lines back into them. `docs/admin.md` says where they come from.
 //!
 //! Units are in the names. Numbers are such that a double holds them. Lists that can grow have a maximum, and say how much
-//! is left out. A figure that nobody knows is null.
+//! is left out. A figure that nobody knows is null. Times are rounded to a hundredth of their unit: nobody is shown more.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+
+/// A text that is as a rule one of this executable's own, and is copied for nobody.
+pub type Text = Cow<'static, str>;
 
 /// A line of the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,7 +65,7 @@ pub struct Second {
     pub categories: Vec<CategoryTime>,
     pub kinds: Vec<KindOfWorld>,
     /// The costliest first, `WORLDS_MAX` at most.
-    pub worlds: Vec<WorldNow>,
+    pub worlds: Worlds,
     pub worlds_left_out: u32,
     /// Of most bytes first, `PACKETS_MAX` at most.
     pub packets: Vec<PacketsOfKind>,
@@ -76,7 +81,7 @@ pub struct Second {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Health {
     /// `running`, `sleeping` or `stuck`.
-    pub state: String,
+    pub state: Text,
     /// Since the end of the last frame (ms).
     pub frame_age_ms: f64,
     /// For how long no worker has finished a tick though each has one (ms).
@@ -132,7 +137,7 @@ pub struct Count {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Load {
     /// Of the world that is worst off: `normal` to `admission_closed`.
-    pub overload: String,
+    pub overload: Text,
     pub worlds_overloaded: u32,
     pub worlds_slowed: u32,
     /// The slowest that any world's time ran [0 to 1], and the share of all worlds' time that was lost by it.
@@ -162,9 +167,9 @@ pub struct Door {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Subsystem {
-    pub name: String,
+    pub name: Text,
     /// Its heading.
-    pub category: String,
+    pub category: Text,
     /// In the mean frame and in the costliest of the second.
     pub us_per_frame: f64,
     pub us_frame_max: f64,
@@ -179,7 +184,7 @@ pub struct Subsystem {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct InKind {
-    pub kind: String,
+    pub kind: Text,
     /// In all worlds of the kind together, in the costliest frame.
     pub us_frame_max: f64,
     pub frame_budget_us: Option<f64>,
@@ -192,7 +197,7 @@ pub struct InKind {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CategoryTime {
-    pub name: String,
+    pub name: Text,
     pub us_per_frame: f64,
 }
 
@@ -200,45 +205,91 @@ pub struct CategoryTime {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct KindOfWorld {
-    pub kind: String,
+    pub kind: Text,
     pub ticks: f64,
     /// By the clock.
     pub tick_us_mean: f64,
     pub tick_us_max: f64,
 }
 
+/// Worlds, in a list for each figure: their names before each figure of each world would be most of a line. All lists are of one
+/// length, but for `kinds`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct WorldNow {
+pub struct Worlds {
     /// Such as `7` or `7.2`, as commands take it.
+    pub world: Vec<String>,
+    /// The names of kinds, and of each world which of them it is of.
+    pub kinds: Vec<String>,
+    pub kind: Vec<u32>,
+    pub rate_hz: Vec<u16>,
+    pub players: Vec<u32>,
+    pub is_dormant: Vec<bool>,
+    /// How fast its time runs.
+    pub time_percent: Vec<u8>,
+    /// Smoothed, and the last one.
+    pub tick_us: Vec<f64>,
+    pub last_tick_us: Vec<f64>,
+    /// Of the last 10 to 20 s.
+    pub longest_tick_us: Vec<f64>,
+    /// What its ticks take of one worker [0 to 1 and above].
+    pub load: Vec<f64>,
+    /// Since it is there.
+    pub ticks_missed: Vec<f64>,
+    /// Its step of the overload ladder.
+    pub overload: Vec<Text>,
+    /// For how long a worker has been in its tick, where that is a second and more: it hangs.
+    pub hangs_for_ms: Vec<Option<f64>>,
+}
+
+/// One of [`Worlds`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WorldNow {
     pub world: String,
     pub kind: String,
     pub rate_hz: u16,
     pub players: u32,
     pub is_dormant: bool,
-    /// How fast its time runs.
     pub time_percent: u8,
-    /// Smoothed, and the last one.
     pub tick_us: f64,
     pub last_tick_us: f64,
-    /// Of the last 10 to 20 s.
     pub longest_tick_us: f64,
-    /// What its ticks take of one worker [0 to 1 and above].
     pub load: f64,
-    /// Since it is there.
     pub ticks_missed: f64,
-    /// Its step of the overload ladder.
-    pub overload: String,
-    /// For how long a worker has been in its tick, where that is a second and more: it hangs.
+    pub overload: Text,
     pub hangs_for_ms: Option<f64>,
+}
+
+impl Worlds {
+    /// One after the other. Where a list is too short for one it has the default; what a server says may be any program's word.
+    pub fn rows(&self) -> impl Iterator<Item = WorldNow> {
+        fn at<T: Clone + Default>(list: &[T], at: usize) -> T {
+            list.get(at).cloned().unwrap_or_default()
+        }
+        (0..self.world.len()).map(|row| WorldNow {
+            world: at(&self.world, row),
+            kind: at(&self.kinds, self.kind.get(row).map_or(usize::MAX, |&kind| kind as usize)),
+            rate_hz: at(&self.rate_hz, row),
+            players: at(&self.players, row),
+            is_dormant: at(&self.is_dormant, row),
+            time_percent: at(&self.time_percent, row),
+            tick_us: at(&self.tick_us, row),
+            last_tick_us: at(&self.last_tick_us, row),
+            longest_tick_us: at(&self.longest_tick_us, row),
+            load: at(&self.load, row),
+            ticks_missed: at(&self.ticks_missed, row),
+            overload: at(&self.overload, row),
+            hangs_for_ms: at(&self.hangs_for_ms, row),
+        })
+    }
 }
 
 /// What went to clients of one sort.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PacketsOfKind {
-    pub kind: String,
-    pub cause: String,
+    pub kind: Text,
+    pub cause: Text,
     pub packets_per_s: f64,
     pub updates_per_s: f64,
     pub bytes_per_s: f64,
@@ -274,14 +325,14 @@ pub struct MemoryNow {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ScopeMemory {
     /// `outside of every scope` for what was allocated there.
-    pub scope: String,
+    pub scope: Text,
     pub mb: f64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HostFigure {
-    pub name: String,
+    pub name: Text,
     pub value: f64,
 }
 
@@ -346,7 +397,7 @@ mod tests {
             InKind::decl(&config),
             CategoryTime::decl(&config),
             KindOfWorld::decl(&config),
-            WorldNow::decl(&config),
+            Worlds::decl(&config),
             PacketsOfKind::decl(&config),
             ClientNow::decl(&config),
             MemoryNow::decl(&config),
@@ -377,7 +428,7 @@ mod tests {
     #[test]
     fn a_line_is_read_as_it_was_written() {
         let second = Second {
-            worlds: vec![WorldNow { world: "7.2".to_owned(), load: 0.25, ..WorldNow::default() }],
+            worlds: Worlds { world: vec!["7.2".to_owned()], load: vec![0.25], ..Worlds::default() },
             recorder: Some(RecorderNow::default()),
             ..Second::default()
         };
@@ -385,5 +436,19 @@ mod tests {
         let text = serde_json::to_string(&line).unwrap();
         assert!(text.starts_with(r#"{"line":"second","#) && !text.contains('\n'), "{text}");
         assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+    }
+
+    #[test]
+    fn worlds_are_told_one_after_the_other_even_where_lists_are_too_short() {
+        let worlds = Worlds {
+            world: vec!["7".to_owned(), "8.1".to_owned(), "9".to_owned()],
+            kinds: vec!["hub".to_owned(), "hideout".to_owned()],
+            kind: vec![1, 0, 5],
+            players: vec![3, 4],
+            ..Worlds::default()
+        };
+        let told: Vec<_> = worlds.rows().map(|row| (row.world, row.kind, row.players)).collect();
+        let expect = [("7", "hideout", 3), ("8.1", "hub", 4), ("9", "", 0)];
+        assert_eq!(told, expect.map(|(world, kind, players)| (world.to_owned(), kind.to_owned(), players)));
     }
 }

@@ -20,8 +20,8 @@ use throng_profiler::{memory, site};
 use super::WatchSource;
 use super::document::{
     CLIENTS_MAX, CategoryTime, ClientNow, Count, Door, Frames, Health, HostFigure, InKind, KindOfWorld, Load,
-    MemoryNow, PACKETS_MAX, PacketsOfKind, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow, Subsystem,
-    WORLDS_MAX, WorldNow,
+    MemoryNow, PACKETS_MAX, PacketsOfKind, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow, Subsystem, Text,
+    WORLDS_MAX, Worlds,
 };
 use crate::AdminSource;
 
@@ -53,7 +53,7 @@ impl WatchSource for ServerWatch {
         let published = &*self.published;
         let health = AdminSource::health(published);
         Health {
-            state: health.state.name().to_owned(),
+            state: health.state.name().into(),
             frame_age_ms: health.frame_age_ms,
             workers_stuck_ms: health.workers_stuck_ms,
             worlds_stuck: published.worlds_stuck() as u32,
@@ -67,11 +67,6 @@ impl WatchSource for ServerWatch {
         let watched = self.watcher.second()?;
         let (published, status) = (&*self.published, &watched.status);
         let rules = published.recorder().map(|recorder| recorder.rules()).unwrap_or_default();
-        let mut worlds: Vec<WorldNow> = watched.worlds.iter().map(world).collect();
-        // One that hangs adds nothing to its load, and is what is looked for.
-        worlds.sort_by(|a, b| concern(b).cmp(&concern(a)).then(b.load.total_cmp(&a.load)));
-        let worlds_left_out = worlds.len().saturating_sub(WORLDS_MAX) as u32;
-        worlds.truncate(WORLDS_MAX);
         let subsystems = subsystems(&watched, &rules);
         Some(Second {
             at_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64(),
@@ -81,9 +76,9 @@ impl WatchSource for ServerWatch {
             categories: categories(&subsystems),
             subsystems,
             kinds: watched.kinds.iter().map(kind).collect(),
-            worlds,
-            worlds_left_out,
-            packets: packets(&published.packets()),
+            worlds: worlds(&watched.worlds),
+            worlds_left_out: watched.worlds.len().saturating_sub(WORLDS_MAX) as u32,
+            packets: packets(published),
             clients: clients(published),
             memory: memory_now(status),
             host: host(published),
@@ -125,7 +120,7 @@ fn counts<'a>(pairs: impl Iterator<Item = (&'a str, f64)>) -> Vec<Count> {
 
 fn load(published: &PublishedMetrics, status: &ServerStatus) -> Load {
     Load {
-        overload: published.overload_level().name().to_owned(),
+        overload: published.overload_level().name().into(),
         worlds_overloaded: status.worlds_overloaded as u32,
         worlds_slowed: status.worlds_slowed as u32,
         time_factor_min: status.time_factor_min,
@@ -141,8 +136,14 @@ fn load(published: &PublishedMetrics, status: &ServerStatus) -> Load {
 
 const NS_PER_US: f64 = 1e3;
 
+/// To a hundredth.
 fn us(ns: u64) -> f64 {
-    ns as f64 / NS_PER_US
+    rounded(ns as f64 / NS_PER_US)
+}
+
+/// To a hundredth, which is shorter to write and to send than all digits.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
 }
 
 /// Budgets that nothing has been measured against yet are told as well.
@@ -150,11 +151,11 @@ fn subsystems(watched: &WatchedSecond, rules: &Rules) -> Vec<Subsystem> {
     let frames = watched.frames.max(1) as f64;
     let mut told: Vec<Subsystem> = (watched.subsystems.iter())
         .map(|of| Subsystem {
-            name: of.name.to_owned(),
-            category: of.category.to_owned(),
-            us_per_frame: us(of.taken_ns) / frames,
+            name: of.name.into(),
+            category: of.category.into(),
+            us_per_frame: rounded(us(of.taken_ns) / frames),
             us_frame_max: us(of.frame_ns_max),
-            lock_wait_us_per_frame: us(of.lock_wait_ns) / frames,
+            lock_wait_us_per_frame: rounded(us(of.lock_wait_ns) / frames),
             budget_us: said(&rules.subsystem_budgets_ns, of.name),
             kinds: in_kinds(of, &watched.kinds, rules),
         })
@@ -169,17 +170,17 @@ fn said(budgets: &[(String, u64)], name: &str) -> Option<f64> {
 
 fn in_kinds(of: &SubsystemSecond, kinds: &[KindSecond], rules: &Rules) -> Vec<InKind> {
     let mut told = BTreeMap::<&str, InKind>::new();
-    let entry = |kind: &str| InKind { kind: kind.to_owned(), ..InKind::default() };
+    let entry = |kind: Text| InKind { kind, ..InKind::default() };
     for taken in &of.in_kinds {
-        let in_kind = told.entry(taken.kind).or_insert_with(|| entry(taken.kind));
+        let in_kind = told.entry(taken.kind).or_insert_with(|| entry(taken.kind.into()));
         in_kind.us_frame_max = us(taken.frame_ns_max);
         let ticks = kinds.iter().find(|kind| kind.kind == taken.kind).map(|kind| kind.ticks as f64);
-        in_kind.us_per_tick = ticks.map(|ticks| us(taken.taken_ns) / ticks);
+        in_kind.us_per_tick = ticks.map(|ticks| rounded(us(taken.taken_ns) / ticks));
     }
     for budgets in &rules.kind_budgets {
         let (per_frame, per_tick) = (said(&budgets.subsystems_ns, of.name), said(&budgets.per_tick_ns, of.name));
         if per_frame.is_some() || per_tick.is_some() {
-            let in_kind = told.entry(&budgets.kind).or_insert_with(|| entry(&budgets.kind));
+            let in_kind = told.entry(&budgets.kind).or_insert_with(|| entry(budgets.kind.clone().into()));
             (in_kind.frame_budget_us, in_kind.tick_budget_us) = (per_frame, per_tick);
         }
     }
@@ -187,62 +188,80 @@ fn in_kinds(of: &SubsystemSecond, kinds: &[KindSecond], rules: &Rules) -> Vec<In
 }
 
 fn categories(subsystems: &[Subsystem]) -> Vec<CategoryTime> {
-    let mut sums = BTreeMap::<&str, f64>::new();
+    let mut sums = BTreeMap::<&Text, f64>::new();
     subsystems.iter().for_each(|of| *sums.entry(&of.category).or_default() += of.us_per_frame);
-    let mut told: Vec<_> =
-        sums.into_iter().map(|(name, us_per_frame)| CategoryTime { name: name.to_owned(), us_per_frame }).collect();
+    let told = |(name, us): (&Text, f64)| CategoryTime { name: name.clone(), us_per_frame: rounded(us) };
+    let mut told: Vec<_> = sums.into_iter().map(told).collect();
     told.sort_by(|a, b| b.us_per_frame.total_cmp(&a.us_per_frame));
     told
 }
 
 fn kind(of: &KindSecond) -> KindOfWorld {
     KindOfWorld {
-        kind: of.kind.to_owned(),
+        kind: of.kind.into(),
         ticks: of.ticks as f64,
-        tick_us_mean: us(of.taken_ns) / of.ticks.max(1) as f64,
+        tick_us_mean: rounded(us(of.taken_ns) / of.ticks.max(1) as f64),
         tick_us_max: us(of.tick_ns_max),
     }
 }
 
-fn world(row: &WorldRow) -> WorldNow {
-    WorldNow {
-        world: row.id.to_string(),
-        kind: row.kind.to_string(),
-        rate_hz: row.rate.0,
-        players: row.players as u32,
-        is_dormant: row.is_dormant,
-        time_percent: row.time_percent,
-        tick_us: us(row.tick_cost.0),
-        last_tick_us: us(row.last_tick.0),
-        longest_tick_us: us(row.longest_tick.0),
-        load: row.load(),
-        ticks_missed: row.ticks_missed as f64,
-        overload: row.overload.name().to_owned(),
-        hangs_for_ms: row.hangs_for().map(Nanos::as_millis_f64),
+/// Digits of what its ticks take of a worker: a tenth of a percent is shown.
+const LOAD_DIGITS: f64 = 1e5;
+
+fn worlds(all: &[WorldRow]) -> Worlds {
+    let mut rows: Vec<(u8, f64, &WorldRow)> = all.iter().map(|row| (concern(row), row.load(), row)).collect();
+    // One that hangs adds nothing to its load, and is what is looked for.
+    rows.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    rows.truncate(WORLDS_MAX);
+    let mut kinds = Vec::<String>::new();
+    let mut kind = |row: &WorldRow| {
+        let known = kinds.iter().position(|kind| **kind == *row.kind);
+        known.unwrap_or_else(|| {
+            kinds.push(row.kind.to_string());
+            kinds.len() - 1
+        }) as u32
+    };
+    let kind = rows.iter().map(|(.., row)| kind(row)).collect();
+    let load = |&(_, load, _): &(u8, f64, &WorldRow)| (load * LOAD_DIGITS).round() / LOAD_DIGITS;
+    Worlds {
+        kind,
+        kinds,
+        load: rows.iter().map(load).collect(),
+        world: of_each(&rows, |row| row.id.to_string()),
+        rate_hz: of_each(&rows, |row| row.rate.0),
+        players: of_each(&rows, |row| row.players as u32),
+        is_dormant: of_each(&rows, |row| row.is_dormant),
+        time_percent: of_each(&rows, |row| row.time_percent),
+        tick_us: of_each(&rows, |row| us(row.tick_cost.0)),
+        last_tick_us: of_each(&rows, |row| us(row.last_tick.0)),
+        longest_tick_us: of_each(&rows, |row| us(row.longest_tick.0)),
+        ticks_missed: of_each(&rows, |row| row.ticks_missed as f64),
+        overload: of_each(&rows, |row| row.overload.name().into()),
+        hangs_for_ms: of_each(&rows, |row| row.hangs_for().map(Nanos::as_millis_f64)),
     }
+}
+
+fn of_each<T>(rows: &[(u8, f64, &WorldRow)], figure: impl Fn(&WorldRow) -> T) -> Vec<T> {
+    rows.iter().map(|(.., row)| figure(row)).collect()
 }
 
 /// How much it matters that a world is seen, before what it takes does.
-fn concern(world: &WorldNow) -> u8 {
-    let is_late = world.time_percent < 100 || world.overload != Level::Normal.name();
-    if world.hangs_for_ms.is_some() { 2 } else { u8::from(is_late) }
+fn concern(world: &WorldRow) -> u8 {
+    let is_late = world.time_percent < 100 || world.overload != Level::Normal;
+    if world.hangs_for().is_some() { 2 } else { u8::from(is_late) }
 }
 
 /// Over all worlds: which of them sends what is what the console's `packets --by-world` tells.
-fn packets(rows: &[PacketRow]) -> Vec<PacketsOfKind> {
-    let mut sums = BTreeMap::<(&str, &str), PacketsOfKind>::new();
-    for row in rows {
-        let new =
-            || PacketsOfKind { kind: row.kind.to_owned(), cause: row.cause.to_owned(), ..PacketsOfKind::default() };
-        let sum = sums.entry((row.kind, row.cause)).or_insert_with(new);
-        sum.packets_per_s += row.packets_per_s;
-        sum.updates_per_s += row.updates_per_s;
-        sum.bytes_per_s += row.bytes_per_s;
-    }
-    let mut told: Vec<_> = sums.into_values().collect();
-    told.sort_by(|a, b| b.bytes_per_s.total_cmp(&a.bytes_per_s));
-    told.truncate(PACKETS_MAX);
-    told
+fn packets(published: &PublishedMetrics) -> Vec<PacketsOfKind> {
+    let rows = published.packets_of_all_worlds().into_iter().take(PACKETS_MAX);
+    let told = |row: PacketRow| PacketsOfKind {
+        kind: row.kind.into(),
+        cause: row.cause.into(),
+        packets_per_s: rounded(row.packets_per_s),
+        updates_per_s: rounded(row.updates_per_s),
+        bytes_per_s: rounded(row.bytes_per_s),
+    };
+    rows.map(told).collect()
 }
 
 fn clients(published: &PublishedMetrics) -> Vec<ClientNow> {
@@ -250,7 +269,7 @@ fn clients(published: &PublishedMetrics) -> Vec<ClientNow> {
     let told = rows.map(|row| ClientNow {
         client: row.client_id.to_string(),
         world: row.world,
-        line_us_per_s: row.line_us_per_s,
+        line_us_per_s: rounded(row.line_us_per_s),
         work_per_s: row.work_per_s,
         messages_per_s: row.messages_per_s,
         refused_per_s: row.refused_per_s,
@@ -263,24 +282,27 @@ fn clients(published: &PublishedMetrics) -> Vec<ClientNow> {
 const BYTES_PER_MB: f64 = 1e6;
 
 fn memory_now(status: &ServerStatus) -> MemoryNow {
-    let mut by_name = BTreeMap::<&str, u64>::new();
+    let mut by_name = BTreeMap::<&'static str, u64>::new();
     let outside = ("outside of every scope", memory::live_bytes(None));
     let of_sites = site::all().into_iter().map(|site| (site.name(), memory::live_bytes(site.id())));
     of_sites.chain([outside]).for_each(|(name, bytes)| *by_name.entry(name).or_default() += bytes);
-    let mut scopes: Vec<(&str, u64)> = by_name.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
+    let mut scopes: Vec<(&'static str, u64)> = by_name.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
     scopes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let mb = |bytes: u64| bytes as f64 / BYTES_PER_MB;
     let (told, others) = scopes.split_at(scopes.len().min(SCOPES_MAX));
     MemoryNow {
         rss_mb: status.rss_mb,
-        scopes: told.iter().map(|&(scope, bytes)| ScopeMemory { scope: scope.to_owned(), mb: mb(bytes) }).collect(),
+        scopes: told
+            .iter()
+            .map(|&(scope, bytes)| ScopeMemory { scope: scope.into(), mb: rounded(mb(bytes)) })
+            .collect(),
         others_mb: mb(others.iter().map(|(_, bytes)| bytes).sum()),
     }
 }
 
 fn host(published: &PublishedMetrics) -> Vec<HostFigure> {
     let figures = published.account_figures().into_iter();
-    figures.map(|(name, value)| HostFigure { name: name.to_owned(), value }).collect()
+    figures.map(|(name, value)| HostFigure { name: name.into(), value }).collect()
 }
 
 fn recorder(published: &PublishedMetrics) -> Option<RecorderNow> {
@@ -292,4 +314,65 @@ fn recorder(published: &PublishedMetrics) -> Option<RecorderNow> {
         records_lost: figures.records_lost as f64,
         memory_mb: figures.memory_bytes as f64 / BYTES_PER_MB,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use throng::{ids::WorldId, prelude::Hertz};
+    use throng_platform::allocator::{CountingAllocator, thread_counts};
+
+    use super::super::{document::Line, write};
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+    fn row(number: u32, tick_us: u64) -> WorldRow {
+        WorldRow {
+            id: WorldId::new(number, 0),
+            kind: ["hub", "hideout"][number as usize % 2].into(),
+            rate: Hertz(20),
+            players: number as usize,
+            is_dormant: false,
+            time_percent: 100,
+            tick_cost: Nanos::from_micros(tick_us),
+            last_tick: Nanos(1_234_567),
+            longest_tick: Nanos(0),
+            overload: Level::Normal,
+            in_tick_for: None,
+            ticks_missed: 0,
+        }
+    }
+
+    #[test]
+    fn the_world_that_hangs_comes_first_then_those_whose_time_is_slowed_then_the_costliest() {
+        let mut rows = [row(0, 10), row(1, 500), row(2, 30), row(3, 40)];
+        rows[0].in_tick_for = Some(Nanos::from_secs(2));
+        rows[2].time_percent = 50;
+        let told = worlds(&rows);
+        assert_eq!(told.world, ["0", "2", "1", "3"]);
+        assert_eq!(told.hangs_for_ms, [Some(2_000.0), None, None, None]);
+        let third = told.rows().nth(2).unwrap();
+        assert_eq!((&*third.kind, third.players, third.load), ("hideout", 1, 0.01));
+        assert_eq!((third.tick_us, third.last_tick_us), (500.0, 1_234.57));
+    }
+
+    /// Promise: the worlds of a line take an allocation for the number of each and some for all, and writing a line takes
+    /// none where one as long was written before.
+    #[test]
+    fn a_line_costs_an_allocation_for_each_world() {
+        let rows: Vec<_> = (0..200).map(|number| row(number, 10)).collect();
+        let before = thread_counts().allocations;
+        let worlds = worlds(&rows);
+        let taken = thread_counts().allocations - before;
+        assert!((200..=230).contains(&taken), "{taken}");
+        let line = Line::Second(Box::new(Second { worlds, ..Second::default() }));
+        let mut text = Vec::new();
+        write(&line, &mut text);
+        assert!(text.len() < 80 * rows.len(), "{} bytes", text.len());
+        text.clear();
+        let before = thread_counts().allocations;
+        write(&line, &mut text);
+        assert_eq!(thread_counts().allocations, before);
+    }
 }

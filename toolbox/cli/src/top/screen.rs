@@ -180,7 +180,7 @@ fn world_lines(second: &Second, rows: usize) -> Vec<String> {
         Column::float("missed", "ticks_missed", 0),
         Column::text("state", "state"),
     ]);
-    for world in second.worlds.iter().take(rows) {
+    for world in second.worlds.rows().take(rows) {
         table.row(&[
             Cell::Text(&format!("{} {}", world.kind, world.world)),
             Cell::Integer(world.players.into()),
@@ -188,7 +188,7 @@ fn world_lines(second: &Second, rows: usize) -> Vec<String> {
             Cell::Float(world.longest_tick_us),
             Cell::Float(world.load * 100.0),
             Cell::Float(world.ticks_missed),
-            Cell::Text(&state_of(world)),
+            Cell::Text(&state_of(&world)),
         ]);
     }
     printable_lines(&mut table)
@@ -210,7 +210,7 @@ fn printable_lines(table: &mut TextTable) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use throng_admin::watch::document::{HostFigure, ServerNow};
+    use throng_admin::watch::document::{HostFigure, ServerNow, Worlds};
 
     use super::*;
 
@@ -228,17 +228,15 @@ mod tests {
                     ..Subsystem::default()
                 },
             ],
-            worlds: vec![
-                WorldNow {
-                    kind: "dark-zone".into(),
-                    world: "7".into(),
-                    load: 0.25,
-                    time_percent: 100,
-                    overload: "normal".into(),
-                    ..WorldNow::default()
-                },
-                WorldNow { kind: "evil\u{1b}[2J".into(), world: "8".into(), time_percent: 40, ..WorldNow::default() },
-            ],
+            worlds: Worlds {
+                world: vec!["7".into(), "8".into()],
+                kinds: vec!["dark-zone".into(), "evil\u{1b}[2J".into()],
+                kind: vec![0, 1],
+                load: vec![0.25],
+                time_percent: vec![100, 40],
+                overload: vec!["normal".into()],
+                ..Worlds::default()
+            },
             host: vec![HostFigure { name: "outside.host_steal_cores".into(), value: 0.25 }],
             ..Second::default()
         }
