@@ -19,6 +19,8 @@ pub(crate) struct Backlog {
 struct State {
     waiting: VecDeque<Arc<Batch>>,
     is_closed: bool,
+    /// The server has been told to stop.
+    is_ending: bool,
 }
 
 /// What came within the time that a sink waits.
@@ -50,6 +52,15 @@ impl Backlog {
     pub fn close(&self) {
         self.state().is_closed = true;
         self.news.notify_all();
+    }
+
+    /// The server has been told to stop: there is little time left to whoever takes from here.
+    pub fn announce_end(&self) {
+        self.state().is_ending = true;
+    }
+
+    pub fn is_ending(&self) -> bool {
+        self.state().is_ending
     }
 
     /// The oldest batch, waited for as long as `wait_max`.

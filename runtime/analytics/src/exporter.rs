@@ -74,19 +74,30 @@ pub struct Exporter {
     /// Nothing is ever sent: its end is the order to stop.
     order: Option<SyncSender<()>>,
     threads: Vec<JoinHandle<()>>,
+    /// Of the one that posts.
+    post: Option<Arc<Backlog>>,
     /// All sinks have everything.
     is_done: Arc<AtomicBool>,
 }
 
 impl Exporter {
+    /// The server has been told to stop. What is new is in the spool before it is posted, and what is there stays there.
+    pub fn announce_end(&self) {
+        self.post.iter().for_each(|backlog| backlog.announce_end());
+    }
+
     /// After the last frame: takes what is left, brings it into files and to the receiver, or into the spool. What is
     /// asked for ends by itself: a request has its time-out. False: it was not done within `wait_max`, and is left.
     pub fn finish(mut self, wait_max: Duration) -> bool {
+        self.announce_end();
         drop(self.order.take());
         let end = Instant::now() + wait_max;
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             if Instant::now() >= end {
-                log_warn!(ANALYTICS, "analytics events are left behind: a sink did not take them in time");
+                log_warn!(
+                    ANALYTICS,
+                    "analytics events are left behind: a sink did not take them in time; what is in the spool is sent by the next start"
+                );
                 self.threads.clear();
                 return false;
             }
@@ -156,6 +167,7 @@ pub fn start(identity: &Identity, queue_bytes: usize, sinks: Sinks) -> Result<(F
     let Sinks { file, post } = sinks;
     let backlog = || Arc::<Backlog>::default();
     let (of_file, of_post) = (file.as_ref().map(|_| backlog()), post.as_ref().map(|_| backlog()));
+    let ending = of_post.clone();
     let (mut export, frame) = Export::new(identity, queue_bytes, counts.clone(), of_file.clone(), of_post.clone());
     let mut threads = Vec::new();
     // Opened before any thread starts, so that an error leaves none behind.
@@ -178,5 +190,5 @@ pub fn start(identity: &Identity, queue_bytes: usize, sinks: Sinks) -> Result<(F
         threads.push(spawn_named("analytics-post", Priority::Low, move || sink.run(&backlog)));
     }
     let threads = threads.into_iter().collect::<Result<_, _>>().map_err(StartError::Thread)?;
-    Ok((frame, Exporter { order: Some(order), threads, is_done }))
+    Ok((frame, Exporter { order: Some(order), threads, post: ending, is_done }))
 }

@@ -4,7 +4,8 @@
 //! it does not take now goes into the spool, one file for each request, and is sent from there in its order, oldest
 //! first, with pauses that grow from half a second to a minute. While anything is in the spool, what is new goes there,
 //! too. The spool is bounded; what finds no room in it is dropped and counted. It outlives the server: the next run sends
-//! what is there.
+//! what is there. Once the server has been told to stop, nothing is sent from the spool, and what is new is in it before it is
+//! sent: a receiver that never answers is waited for no longer than the server has time, and nothing is lost by that.
 //!
 //! A request whose answer was lost is sent again: a receiver knows an event by session and sequence.
 //!
@@ -73,6 +74,8 @@ pub(crate) struct PostSink {
     /// Nothing is sent before; none while the receiver takes what it gets.
     next_try: Option<Instant>,
     packed: Vec<u8>,
+    /// The server has been told to stop.
+    is_ending: bool,
 }
 
 impl PostSink {
@@ -96,13 +99,16 @@ impl PostSink {
             pauses: Pauses::default(),
             next_try: None,
             packed: Vec::new(),
+            is_ending: false,
         })
     }
 
     /// Until the backlog ends; then everything is with the receiver, in the spool, or counted as dropped.
     pub fn run(&mut self, backlog: &Backlog) {
         loop {
-            let end = match backlog.take(self.wait_max()) {
+            let taken = backlog.take(self.wait_max());
+            self.is_ending |= backlog.is_ending();
+            let end = match taken {
                 Taken::Batch(batch) => {
                     self.gather(&batch);
                     false
@@ -116,7 +122,9 @@ impl PostSink {
             if end {
                 return;
             }
-            self.send_spooled();
+            if !self.is_ending {
+                self.send_spooled();
+            }
         }
     }
 
@@ -148,7 +156,13 @@ impl PostSink {
             return;
         }
         let mut batch = std::mem::take(&mut self.gathered);
-        if !(self.spool.files.is_empty() && self.next_try.is_none() && self.send(&batch)) {
+        let is_away = !self.spool.files.is_empty() || self.next_try.is_some();
+        if !is_away && self.is_ending && matches!(self.spool.put(&batch), Ok(true)) {
+            match self.send(&batch) {
+                true => self.spool.remove_oldest(),
+                false => add(&self.counts.spooled_events, batch.events),
+            }
+        } else if is_away || !self.send(&batch) {
             self.put_away(&batch);
         }
         batch.lines.clear();

@@ -374,6 +374,8 @@ pub struct Server {
     pub(crate) recorded: About,
     /// Has what games emit exported; none unless it is started.
     pub(crate) analytics: Option<Analytics>,
+    /// When it is to be gone, once it was told to stop.
+    pub(crate) ends_by: Option<std::time::Instant>,
     /// Counted by whoever uploads the server's files.
     pub(crate) uploads: Uploads,
 }
@@ -579,6 +581,7 @@ impl Server {
             recording,
             recording_counter: RecordingCounter::default(),
             analytics: None,
+            ends_by: None,
             uploads: Uploads::default(),
         }
     }

@@ -5,6 +5,7 @@ use std::{
     path::PathBuf,
     sync::mpsc::{SyncSender, sync_channel},
     thread::JoinHandle,
+    time::Instant,
 };
 
 use clap::Args;
@@ -208,7 +209,8 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     // A reader that is slow loses a second's line; the frame never waits for it.
     let report = server.run(&stop, &mut |status| drop(statuses.try_send(status.clone())))?;
     if let Some(uploader) = uploader {
-        uploader.finish(uploads::LAST_FILE_MAX);
+        let left = server.ends_by().map(|end| end.saturating_duration_since(Instant::now()));
+        uploader.finish(left.unwrap_or_default().min(uploads::LAST_FILE_MAX));
     }
     drop(statuses);
     teller.join().map_err(|_| "the thread that tells the status panicked")?;

@@ -20,7 +20,7 @@ use throng_upload::{
 
 use crate::output::remark;
 
-/// How long the end of a server waits for the file that is on its way; the next run sends what is left.
+/// How long the end of a server waits for the file that is on its way, if it has as much time left; the next run sends what is left.
 pub const LAST_FILE_MAX: Duration = Duration::from_secs(5);
 
 /// A file of events that is as old as this beyond its age is not written to any more.

@@ -104,6 +104,12 @@ impl Uploader {
         while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && std::time::Instant::now() < end {
             std::thread::sleep(Duration::from_millis(5));
         }
+        if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            log_warn!(
+                STORE,
+                "the object store has not answered, and is not waited for; files stay where they are, and the next start sends them"
+            );
+        }
     }
 }
 

@@ -190,6 +190,23 @@ fn a_receiver_that_stalls_holds_nobody_up() {
     assert!(!frames.exporter.finish(Duration::from_millis(50)), "it says that something is left");
 }
 
+/// Promise: who ends in order waits less for it than a server has at its end (14 s), and all is in the spool then.
+#[test]
+fn a_receiver_that_never_answers_is_given_up_and_everything_is_in_the_spool() {
+    let (remote, address) = serve();
+    remote.set(Manner::Stalls(Duration::from_secs(3_600)));
+    let mut frames = Frames::begin("never-answers", address);
+    frames.run(30);
+    while frames.page.as_ref().is_some_and(|page| !page.is_empty()) {
+        frames.events.hand_over(&mut frames.page, 0);
+    }
+    let counts = frames.events.counts().clone();
+    frames.exporter.announce_end();
+    assert!(frames.exporter.finish(Duration::from_secs(14)), "{:?}", counts.sums());
+    let sums = counts.sums();
+    assert_eq!((sums.spooled_events, sums.posted_events, sums.dropped()), (300, 0, 0), "{sums:?}");
+}
+
 #[test]
 fn a_receiver_that_is_not_there_leaves_everything_in_the_spool() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

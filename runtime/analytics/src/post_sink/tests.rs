@@ -154,3 +154,32 @@ fn what_the_receiver_refuses_for_good_is_dropped_and_does_not_hold_up_the_rest()
     assert_eq!(receiver.taken(), lines(4..8));
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// A receiver that looks how many requests are on the disk while it takes one.
+struct Looks(PathBuf, Arc<Mutex<Vec<usize>>>);
+
+impl Post for Looks {
+    fn post(&mut self, _: &[u8], _: bool) -> Result<(), PostError> {
+        self.1.lock().unwrap().push(fs::read_dir(&self.0).unwrap().count());
+        Ok(())
+    }
+}
+
+/// Promise: whoever waits no longer for a receiver that never answers loses nothing by that.
+#[test]
+fn once_a_server_ends_what_is_new_is_on_the_disk_before_it_is_sent() {
+    let (folder, seen) = (folder("ends"), Arc::<Mutex<Vec<usize>>>::default());
+    let (mut sink, counts) = sink(&folder, &Receiver::default(), 1 << 20);
+    sink.post = Box::new(Looks(folder.clone(), seen.clone()));
+    run(&mut sink, 0..1);
+    let backlog = Backlog::default();
+    backlog.announce_end();
+    assert!(backlog.push(&Arc::new(Batch { lines: lines(1..2).into_bytes(), events: 1 })));
+    backlog.close();
+    sink.run(&backlog);
+    assert_eq!(*seen.lock().unwrap(), [0, 1]);
+    let sums = counts.sums();
+    assert_eq!((sums.posted_events, sums.spooled_events), (2, 0));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "what was sent is not sent again");
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -1,6 +1,6 @@
 //! The server's part in analytics: it hands pages over, and ends the exporter when it ends.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use throng_analytics::{AnalyticsCounts, Identity, Page, Sinks, StartError, post_sink::Post, start};
 use throng_metrics::Counters;
@@ -12,8 +12,10 @@ use crate::{server::Server, settings::AnalyticsSettings};
 
 log_category!(ANALYTICS = "server.analytics");
 
-/// How long a server that ends waits for its sinks. A request that has begun ends by its own time-out, which is shorter.
+/// How long sinks are waited for where nobody says until when.
 const FINISH_MAX: Duration = Duration::from_secs(20);
+/// Sinks have so long at least, however long the saves took: for what only has to be written to the disk.
+const FINISH_MIN: Duration = Duration::from_millis(500);
 /// How often it tries to hand over the last pages meanwhile.
 const LAST_PAGES_PERIOD: Duration = Duration::from_millis(10);
 
@@ -68,12 +70,24 @@ impl Server {
         self.pool.with_workers(|_, worker| frame.hand_over(worker.events_mut(), unix_offset_ms));
     }
 
+    /// The order to stop has come, and there are frames yet. A request that waits for its answer now has its time-out while
+    /// clients are told and worlds are saved.
+    pub(crate) fn announce_end_of_analytics(&self) {
+        self.analytics.iter().for_each(|analytics| analytics.exporter.announce_end());
+    }
+
     /// After the last frame, as [`Server::run`] does at its end: what was emitted is in files, with the receiver, in the spool,
     /// or counted as dropped. Waits for the sinks, for 20 s at most.
     pub fn end_analytics(&mut self) {
+        self.end_analytics_by(Instant::now() + FINISH_MAX);
+    }
+
+    /// The same, and waits until then at most, or for `FINISH_MIN` if that is longer.
+    pub(crate) fn end_analytics_by(&mut self, end: Instant) {
         let Some(mut analytics) = self.analytics.take() else { return };
+        let end = end.max(Instant::now() + FINISH_MIN);
         let unix_offset_ms = self.clock.unix_millis() as i64 - (self.clock.now().0 / 1_000_000) as i64;
-        for _ in 0..FINISH_MAX.as_millis() / LAST_PAGES_PERIOD.as_millis() {
+        while Instant::now() < end {
             let mut is_empty = true;
             self.pool.with_workers(|_, worker| {
                 analytics.frame.hand_over(worker.events_mut(), unix_offset_ms);
@@ -85,7 +99,7 @@ impl Server {
             std::thread::sleep(LAST_PAGES_PERIOD);
         }
         let Analytics { exporter, counts, told, .. } = analytics;
-        exporter.finish(FINISH_MAX);
+        exporter.finish(end.saturating_duration_since(Instant::now()));
         let last = counts.sums().since(&told);
         self.totals.analytics.merge(&last);
         let AnalyticsCounts { emitted, file_events, posted_events, spooled_events, .. } = counts.sums();

@@ -32,8 +32,8 @@ const MIB: u64 = 1 << 20;
 /// miss more than half of them.
 const MORE_MISSED_SHARE_MAX: f64 = 0.05;
 
-/// A server that ends waits so long for what does not answer, and some for the machine.
-const WITH_EXPORTERS_AWAY: Duration = Duration::from_secs(40);
+/// A server that ends waits no longer for what does not answer (R36).
+const WITH_EXPORTERS_AWAY: Duration = Duration::from_secs(15);
 
 const FAILURE: &str = "captures cannot be saved";
 
