@@ -255,6 +255,7 @@ fn in_words(row: &Row) -> String {
         (Some(percent), Some(low), Some(high)) => {
             format!("{name} is {verdict} in b by {percent:+.1} % ({low:+.1} to {high:+.1})")
         }
+        (Some(percent), Some(low), None) => format!("{name} is {verdict} in b by {percent:+.1} % ({low:+.1} or more)"),
         _ => format!("{name} is {verdict} in b: one of the two has none"),
     }
 }

@@ -1,9 +1,14 @@
 //! Comparison: two load profiles held against each other, measure by measure, and what differs by more than a tenth is named.
 //!
-//! A measure is named if its rates are more than [`LIMIT`] apart and the interval of their ratio has no room for none: Student's, at a
-//! level that holds for all measures at once (Bonferroni), so that the same behaviour twice has anything named once in a hundred
-//! times at most. It is `within` if all of the interval is within the limit. What is neither is `unclear`: it may differ, and so
-//! little was played that nobody can say.
+//! A measure is named if its rates are more than [`LIMIT`] apart, the interval of their ratio has no room for none, and players dealt out
+//! anew are hardly ever as far apart ([`deal`](crate::deal)). Intervals are at a level that holds for all measures at once (Bonferroni), so
+//! that the same behaviour twice has anything named once in a hundred times at most. It is `within` if all of the interval is within the
+//! limit. What is neither is `unclear`: it may differ, and so little was played that nobody can say.
+//!
+//! Two intervals are taken, and the wider end of either holds: Student's of the ratio's logarithm, and Fieller's of the ratio itself (Some
+//! Problems in Interval Estimation, 1954). Of many players both are the same. Of few whose rates are far apart the first is too narrow
+//! below where players differ by sums, for it takes its error as a share of a rate that may be small by chance; and the second above, where
+//! they differ by factors.
 //!
 //! Pure functions of profiles. Cost: milliseconds, and for places up to some seconds.
 
@@ -13,7 +18,8 @@ use serde::Serialize;
 use throng_history::student::student_two_sided;
 
 use crate::{
-    estimate::{Estimate, PLAYERS_MIN, estimate},
+    deal::is_beyond_deals,
+    estimate::{Estimate, PLAYERS_MIN, by_player, estimate},
     places::{self, PlacesRow},
     profile::{Measure, Profile, Sort},
     verdict::Verdict,
@@ -37,7 +43,7 @@ pub struct Row {
     /// For each second that a player plays; `None` where too little was played.
     pub a: Option<f64>,
     pub b: Option<f64>,
-    /// By how much `b` is more than `a`, with the interval (%); `None` where one of them has none.
+    /// By how much `b` is more than `a`, with the interval (%); `None` where one of them has none, and of the upper end where `a` may have none.
     pub difference_percent: Option<f64>,
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
@@ -152,14 +158,28 @@ fn rows(a: &Profile, b: &Profile) -> Vec<Row> {
     };
     let estimates: Vec<_> = estimates.iter().filter(|row| !is_small(row)).collect();
     let level = FALSE_ALARMS / estimates.len().max(1) as f64;
-    estimates.into_iter().map(|(measure, sides)| row(measure, sides, level)).collect()
+    estimates
+        .into_iter()
+        .map(|(measure, sides)| {
+            let is_beyond = || {
+                let [a, b] = [a, b].map(|profile| by_player(profile, measure));
+                // Of few on both sides time alone speaks.
+                a.len().max(b.len()) < PLAYERS_MIN || is_beyond_deals(&a, &b, level)
+            };
+            row(measure, sides, level, is_beyond)
+        })
+        .collect()
 }
 
-fn row(measure: &Measure, [a, b]: &[Option<Estimate>; 2], level: f64) -> Row {
-    let found = match (a, b) {
+/// `is_beyond`: whether players dealt out anew are hardly ever as far apart; asked only of what would be named.
+fn row(measure: &Measure, [a, b]: &[Option<Estimate>; 2], level: f64, is_beyond: impl Fn() -> bool) -> Row {
+    let mut found = match (a, b) {
         (Some(a), Some(b)) => ratio(a, b, level),
         _ => Found { verdict: Verdict::Unclear, percent: None },
     };
+    if found.verdict.is_named() && !is_beyond() {
+        found.verdict = Verdict::Unclear;
+    }
     let [difference_percent, low_percent, high_percent] = match found.percent {
         Some(percent) => percent.map(|percent| percent.is_finite().then_some(percent)),
         None => [None; 3],
@@ -183,7 +203,7 @@ struct Found {
 }
 
 fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
-    let times = student_two_sided(level, a.degrees.min(b.degrees));
+    let times = student_two_sided(level, a.degrees_beside(b).min(b.degrees_beside(a)));
     let is_rare = a.total + b.total < TOTAL_MIN;
     let verdict_of = |low: f64, middle: f64, high: f64| {
         if !is_rare && low > 1.0 && middle > 1.0 + LIMIT {
@@ -205,10 +225,19 @@ fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
     }
     let (shift, error) = ((b.rate / a.rate).ln(), a.error_share(b).hypot(b.error_share(a)));
     let [low, middle, high] = [-times, 0.0, times].map(|times| (shift + times * error).exp());
+    let (least, most) = fieller((a.rate, times * a.error_beside(b)), (b.rate, times * b.error_beside(a)));
+    let (low, high) = (low.min(least), high.max(most));
     Found {
         verdict: verdict_of(low, middle, high),
         percent: Some([middle, low, high].map(|ratio| 100.0 * (ratio - 1.0))),
     }
+}
+
+/// Between which ratios `b / a` lies, if each may be off by so much (Fieller's). Without an upper end if `a` may be none.
+fn fieller((a, a_off): (f64, f64), (b, b_off): (f64, f64)) -> (f64, f64) {
+    let [least_a, least_b] = [(a, a_off), (b, b_off)].map(|(rate, off)| rate.powi(2) - off.powi(2));
+    let root = a * b + ((a * b).powi(2) - least_a * least_b).max(0.0).sqrt();
+    (if least_b > 0.0 { least_b / root } else { 0.0 }, if least_a > 0.0 { root / least_a } else { f64::INFINITY })
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@
 //! shared world happens to all who are there, and a person goes on with what it does. Where players are few they are taken to be as far
 //! apart as those of the other side; where both are few, time alone speaks: that says how these would play on, and nothing of others.
 
-use crate::profile::{BLOCKS, Measure, PlayerProfile, Profile};
+use crate::{
+    deal::Part,
+    profile::{BLOCKS, Measure, PlayerProfile, Profile},
+};
 
 /// Stretches of time.
 const STRETCHES: usize = 16;
@@ -38,9 +41,24 @@ impl Estimate {
     /// Its error as a share of the rate, beside this other side's. Of few, time tells how these few would play on, and the other side how
     /// far such few are from all: both are in it, one on top of the other.
     pub fn error_share(&self, other: &Self) -> f64 {
-        let own = self.error / self.rate;
-        let as_others = other.apart.filter(|_| self.apart.is_none());
-        own.hypot(as_others.map_or(0.0, |apart| apart / (self.players.max(1) as f64).sqrt()))
+        (self.error / self.rate).hypot(self.borrowed(other).unwrap_or(0.0))
+    }
+
+    /// The same in units of the rate. What is the other side's comes with the rate of that.
+    pub fn error_beside(&self, other: &Self) -> f64 {
+        self.error.hypot(self.borrowed(other).unwrap_or(0.0) * other.rate)
+    }
+
+    /// Degrees of freedom of that: of several sources the least, which is on the safe side of what Welch and Satterthwaite make of them.
+    pub fn degrees_beside(&self, other: &Self) -> u32 {
+        let of_others = self.borrowed(other).map(|_| other.players as u32 - 1);
+        of_others.map_or(self.degrees, |degrees| degrees.min(self.degrees))
+    }
+
+    /// How far so many players are from all, by how far those of the other side are apart: where these are too few to tell.
+    fn borrowed(&self, other: &Self) -> Option<f64> {
+        let apart = other.apart.filter(|_| self.apart.is_none())?;
+        Some(apart / (self.players.max(1) as f64).sqrt())
     }
 
     /// Whether this is beyond doubt more than nothing, beside a side that never had it: at the least rate that may be meant, those
@@ -58,11 +76,7 @@ impl Estimate {
 
 /// How often a measure was in a profile. `None`: too little was played to say.
 pub(crate) fn estimate(profile: &Profile, measure: &Measure) -> Option<Estimate> {
-    let of_player = |player: &PlayerProfile| {
-        let exposure: f64 = player.exposure_s(measure.sort).iter().sum();
-        (player.values.get(measure).map_or(0.0, |values| values.iter().sum()), exposure)
-    };
-    let by_player: Vec<(f64, f64)> = profile.players.iter().map(of_player).filter(|part| part.1 > 0.0).collect();
+    let by_player = by_player(profile, measure);
     let mut by_time = vec![(0.0, 0.0); STRETCHES];
     for player in &profile.players {
         for (block, seconds) in player.exposure_s(measure.sort).iter().enumerate() {
@@ -86,8 +100,17 @@ pub(crate) fn estimate(profile: &Profile, measure: &Measure) -> Option<Estimate>
     rate.is_finite().then_some(Estimate { rate, error: largest, degrees, total, exposure_s: exposure, players, apart })
 }
 
+/// What each player who played did, and in how much time (s).
+pub(crate) fn by_player(profile: &Profile, measure: &Measure) -> Vec<Part> {
+    let of_player = |player: &PlayerProfile| {
+        let exposure: f64 = player.exposure_s(measure.sort).iter().sum();
+        (player.values.get(measure).map_or(0.0, |values| values.iter().sum()), exposure)
+    };
+    profile.players.iter().map(of_player).filter(|part| part.1 > 0.0).collect()
+}
+
 /// The standard error of a ratio of sums, by how far the parts are from it (Cochran, Sampling Techniques, 6.4).
-fn error(parts: &[(f64, f64)], rate: f64, exposure: f64) -> f64 {
+fn error(parts: &[Part], rate: f64, exposure: f64) -> f64 {
     let count = parts.len() as f64;
     let squares: f64 = parts.iter().map(|(value, seconds)| (value - rate * seconds).powi(2)).sum();
     (squares * count / (count - 1.0)).sqrt() / exposure

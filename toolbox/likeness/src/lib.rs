@@ -22,6 +22,7 @@
 
 mod clock;
 mod comparison;
+mod deal;
 mod estimate;
 mod fit;
 mod gather;

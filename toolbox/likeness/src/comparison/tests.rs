@@ -8,6 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::*;
 use crate::profile::{BLOCKS, PlayerProfile};
 
+mod unlike;
+
 /// What is played: 40 players for 20 minutes, each busier or lazier than others, in minutes that are busier or quieter for all.
 const PLAYERS: usize = 40;
 const BLOCK_S: f64 = 25.0;
@@ -178,4 +180,20 @@ fn what_makes_figures_hard_to_read_is_told() {
     // Nobody at all is no reason to fall over.
     let nobody = Comparison::of(&Profile::default(), &Profile::default());
     assert!(nobody.is_alike() && nobody.rows.is_empty() && nobody.places.is_none());
+}
+
+/// Worked out by hand: of 10 and 20 that may each be off by 1, (200 -+ sqrt(200^2 - 99 * 399)) / 99.
+#[test]
+fn the_interval_of_a_ratio_is_fiellers() {
+    let check = |a: (f64, f64), b: (f64, f64), expect: (f64, f64)| {
+        let found = fieller(a, b);
+        let is_near = |found: f64, expect: f64| found == expect || (found - expect).abs() < 1e-3;
+        assert!(is_near(found.0, expect.0) && is_near(found.1, expect.1), "{a:?} {b:?}: {found:?}");
+    };
+    check((10.0, 1.0), (20.0, 1.0), (1.7946, 2.2458));
+    check((10.0, 0.0), (20.0, 0.0), (2.0, 2.0));
+    // Next to none may be none.
+    check((1.0, 2.0), (20.0, 1.0), (6.6542, f64::INFINITY));
+    check((20.0, 1.0), (1.0, 2.0), (0.0, 0.1503));
+    check((1.0, 2.0), (1.0, 2.0), (0.0, f64::INFINITY));
 }
