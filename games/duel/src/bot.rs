@@ -29,6 +29,7 @@ mod eyes;
 mod guide;
 mod hand;
 mod legs;
+mod manner;
 mod plan;
 mod role;
 mod shop;
@@ -60,6 +61,7 @@ use shown::Shown;
 use situation::Situation;
 
 pub use guide::BotGuide;
+pub use manner::Manner;
 
 /// Longest time that one thought makes up for (s).
 const THOUGHT_S_MAX: f32 = 0.25;
@@ -109,6 +111,7 @@ enum Intent {
 /// A simulated player.
 pub struct DuelBot {
     guide: Arc<BotGuide>,
+    manner: Manner,
     steering: Steering,
     shown: Shown,
     conduct: Conduct,
@@ -134,6 +137,8 @@ pub struct DuelBot {
     /// What it wants to throw, and where to.
     throw: Option<(Grenade, Vec3)>,
     next_throw_at: Nanos,
+    /// In this round.
+    may_throw: bool,
     thought_at: Option<Nanos>,
     thoughts: u32,
     bodiless_since: Option<Nanos>,
@@ -145,6 +150,7 @@ impl DuelBot {
         Self {
             steering: Steering::new(guide.map.clone()),
             guide,
+            manner: Manner::default(),
             shown: Shown::default(),
             conduct: Conduct::default(),
             role: None,
@@ -163,11 +169,19 @@ impl DuelBot {
             trade: None,
             throw: None,
             next_throw_at: Nanos::ZERO,
+            may_throw: true,
             thought_at: None,
             thoughts: 0,
             bodiless_since: None,
             counts: Counts::default(),
         }
+    }
+
+    /// The same bot, which plays in this manner.
+    #[must_use]
+    pub fn with_manner(mut self, manner: Manner) -> Self {
+        self.manner = manner;
+        self
     }
 
     /// Takes what it is told in words. Those of a match it may hear before it has seen anything of it.
@@ -197,6 +211,7 @@ impl DuelBot {
             self.round = Some(clock.round);
             self.role = Some(Role::of(now, situation, &self.guide, rng));
             self.shopping = Shopping::default();
+            self.may_throw = self.manner.throws(rng);
             (self.trade, self.places, self.shooters, self.next_throw_at) = (None, [None; SEATS], 0, now);
             self.conduct.begin_round();
             self.shown.forget();
@@ -323,7 +338,8 @@ impl DuelBot {
 
     /// What it wants to throw, and where to.
     fn throw_wanted(&self, thought: &Thought) -> Option<(Grenade, Vec3)> {
-        let (role, kit) = (self.role.as_ref()?, self.kit.filter(|_| thought.now >= self.next_throw_at)?);
+        let may_throw = self.may_throw && thought.now >= self.next_throw_at;
+        let (role, kit) = (self.role.as_ref()?, self.kit.filter(|_| may_throw)?);
         let has = |grenade| match grenade {
             Grenade::Smoke => kit.smokes > 0,
             Grenade::Flash => kit.flashes > 0,
@@ -397,8 +413,8 @@ impl Behaviour for DuelBot {
         situation.stand_at(motion.at);
         self.notice(now, client, &situation);
         situation.shooters = self.shooters;
-        let (guide, kit) = (self.guide.clone(), self.kit);
-        let thought = Thought { now, dt_s: dt_s.clamp(0.0, THOUGHT_S_MAX), situation: &situation, guide: &guide, kit };
+        let (guide, kit, manner, dt_s) = (self.guide.clone(), self.kit, self.manner, dt_s.clamp(0.0, THOUGHT_S_MAX));
+        let thought = Thought { now, dt_s, situation: &situation, guide: &guide, kit, manner };
         let input = self.act(&thought, motion, client, rng);
         self.send(now, due, &input, &situation, client);
         self.check(client, &situation);

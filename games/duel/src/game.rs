@@ -7,7 +7,7 @@ use throng_bots::Scenario;
 use throng_game::{Game, GameOption, Options};
 
 use crate::{
-    bot::{BotGuide, DuelBot},
+    bot::{BotGuide, DuelBot, Manner},
     protocol::TICK_HZ,
     scenarios::{NO_BUY, SCENARIOS},
     schema::schema,
@@ -57,6 +57,9 @@ pub fn game() -> Game {
     .version(env!("CARGO_PKG_VERSION"))
     .players(200, 4_000)
     .option(ROUNDS)
+    .option(BOT_PACE)
+    .option(BOT_MISS)
+    .option(BOT_THROWS)
     .faults(|_| true)
     .scenarios(&SCENARIOS)
     .bots(bots)
@@ -64,9 +67,34 @@ pub fn game() -> Game {
     .settles_after(SETTLES_AFTER_S)
 }
 
-fn bots(_: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {
+/// How bots can be made more like people, who stand about, keep their grenades, and aim better or worse.
+const BOT_PACE: GameOption = GameOption::value::<f32>(
+    "bot-pace",
+    "SHARE",
+    "Of the time in which bots have somewhere to go, how much they go [0 to 1]; they stand about otherwise",
+)
+.for_bots_too()
+.fits("metres");
+const BOT_MISS: GameOption = GameOption::value::<f32>(
+    "bot-miss",
+    "TIMES",
+    "By how much bots miss what they aim at, of what they do anyhow [0 to 4]; who misses more shoots more for a kill",
+)
+.for_bots_too()
+.fits("shots");
+const BOT_THROWS: GameOption = GameOption::value::<f32>(
+    "bot-throws",
+    "SHARE",
+    "Of the rounds, in how many bots throw the grenades that they have [0 to 1]",
+)
+.for_bots_too()
+.fits("grenades");
+
+fn bots(options: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {
     let guide = BotGuide::load();
-    move |_bot| DuelBot::new(guide.clone())
+    let up_to = |option: GameOption, most: f32| options.value(option.name()).unwrap_or(1.0_f32).clamp(0.0, most);
+    let manner = Manner { pace: up_to(BOT_PACE, 1.0), miss: up_to(BOT_MISS, 4.0), throws: up_to(BOT_THROWS, 1.0) };
+    move |_bot| DuelBot::new(guide.clone()).with_manner(manner)
 }
 
 #[cfg(test)]

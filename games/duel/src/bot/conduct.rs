@@ -17,6 +17,7 @@ use super::{
     guide::{BotGuide, Post},
     hand::Hand,
     legs::{Legs, flat_m},
+    manner::{Dawdling, Manner},
     role::Task,
     situation::Situation,
 };
@@ -59,6 +60,7 @@ pub struct Thought<'a> {
     pub guide: &'a BotGuide,
     /// What it was told last that it has.
     pub kit: Option<Kit>,
+    pub manner: Manner,
 }
 
 /// One thing and the other in turns, each for some time.
@@ -86,6 +88,7 @@ pub struct Conduct {
     pub eyes: Eyes,
     hand: Hand,
     legs: Legs,
+    dawdling: Dawdling,
     dodge: Turns,
     peek: Turns,
     shift: Turns,
@@ -161,13 +164,13 @@ impl Conduct {
                 place
             }
         };
-        self.go(thought, place)
+        self.go(thought, place, rng)
     }
 
     /// Shoots at somebody.
     pub fn fight(&mut self, thought: &Thought, target: &Target, rng: &mut Xoshiro256PlusPlus) -> Input {
         let arms = thought.situation.me().arms;
-        let pulls = self.hand.aim(self.eye(), target, arms.weapon, thought.dt_s, rng);
+        let pulls = self.hand.aim(self.eye(), target, arms.weapon, thought.manner.miss, thought.dt_s, rng);
         let is_empty = thought.kit.is_some_and(|kit| kit.rounds == 0);
         if arms.doing == Doing::Loading || is_empty {
             let direction = self.hide(thought, target.feet, rng);
@@ -184,15 +187,15 @@ impl Conduct {
     /// Goes on with a task.
     pub fn work(&mut self, thought: &Thought, task: Task, rng: &mut Xoshiro256PlusPlus) -> Input {
         match task {
-            Task::Go(place) => self.go(thought, place),
+            Task::Go(place) => self.go(thought, place, rng),
             Task::Hold(post) => self.hold(thought, &post, rng),
             Task::Plant(place) | Task::Defuse(place) if self.legs.is_at(place) => self.stand().and_use(),
-            Task::Plant(place) | Task::Defuse(place) => self.go(thought, place),
+            Task::Plant(place) | Task::Defuse(place) => self.go(thought, place, rng),
         }
     }
 
-    fn go(&mut self, thought: &Thought, place: Vec3) -> Input {
-        let direction = self.legs.go(thought.now, place, thought.guide);
+    fn go(&mut self, thought: &Thought, place: Vec3, rng: &mut Xoshiro256PlusPlus) -> Input {
+        let direction = self.way_to(thought, place, rng);
         self.look_ahead(thought, direction);
         let input = self.input(direction);
         if self.wants_to_load(thought, 0.35) { input.and_load() } else { input }
@@ -204,23 +207,34 @@ impl Conduct {
         let is_loading = thought.situation.me().arms.doing == Doing::Loading;
         let is_out = self.peek.take(thought.now, OUT_MS, IN_MS, rng) && !wants_to_load && !is_loading;
         let place = if is_out { post.corner } else { post.cover };
-        let direction = self.legs.go(thought.now, place, thought.guide);
+        let direction = self.way_to(thought, place, rng);
         if flat_m(self.legs.motion().at, post.corner) > NEAR_POST_M {
             self.look_ahead(thought, direction);
             return self.input(direction);
         }
         let watched = self.remembered(thought).unwrap_or(post.watch);
         self.look_at(thought, watched + CHEST);
-        let input = if direction == [0.0, 0.0] { self.shift(thought.now, rng) } else { self.walk(direction) };
+        let input = if direction == [0.0, 0.0] { self.shift(thought, rng) } else { self.walk(direction) };
         if wants_to_load { input.and_load() } else { input }
     }
 
+    /// The direction to go in to get there; none while it stands about.
+    fn way_to(&mut self, thought: &Thought, place: Vec3, rng: &mut Xoshiro256PlusPlus) -> [f32; 2] {
+        if self.dawdling.stands(thought.now, thought.manner, rng) {
+            [0.0, 0.0]
+        } else {
+            self.legs.go(thought.now, place, thought.guide)
+        }
+    }
+
     /// A step aside and a rest, in turns: who holds an angle is no easy mark.
-    fn shift(&mut self, now: Nanos, rng: &mut Xoshiro256PlusPlus) -> Input {
-        if !self.shift.take(now, SHIFT_MS, REST_MS, rng) {
+    fn shift(&mut self, thought: &Thought, rng: &mut Xoshiro256PlusPlus) -> Input {
+        if self.dawdling.stands(thought.now, thought.manner, rng)
+            || !self.shift.take(thought.now, SHIFT_MS, REST_MS, rng)
+        {
             return self.stand();
         }
-        let direction = self.step_aside(now, rng);
+        let direction = self.step_aside(thought.now, rng);
         self.walk(direction)
     }
 

@@ -94,12 +94,13 @@ impl Hand {
         self.turn(yaw, pitch, dt_s)
     }
 
-    /// Follows a target. Whether the trigger is to be pulled.
+    /// Follows a target, and misses it by so many times what a hand misses by. Whether the trigger is to be pulled.
     pub fn aim(
         &mut self,
         eye: Vec3,
         target: &Target,
         weapon: WeaponKind,
+        miss: f32,
         dt_s: f32,
         rng: &mut Xoshiro256PlusPlus,
     ) -> bool {
@@ -115,7 +116,7 @@ impl Hand {
         self.tremor = self.tremor.map(|tremor| tremor * steady + shake * gauss(rng));
         let (yaw, pitch) = angles(target.aim(self.head_is_wanted) - eye);
         let climb = recoil_rad(weapon, self.burst)[1] * CLIMB_TAKEN_BACK;
-        let [right, up] = [0, 1].map(|axis| self.error[axis] + self.tremor[axis]);
+        let [right, up] = [0, 1].map(|axis| miss * (self.error[axis] + self.tremor[axis]));
         let is_settled = self.turn(yaw + right, pitch + up - climb, dt_s);
         is_settled && !self.is_spent(target.distance_m)
     }
@@ -177,7 +178,7 @@ mod tests {
             let rng = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut hand = Hand::default();
             for sum in &mut sums {
-                hand.aim(EYE, &target, WeaponKind::Rifle, DT_S, rng);
+                hand.aim(EYE, &target, WeaponKind::Rifle, 1.0, DT_S, rng);
                 let (yaw, pitch) = angles(target.aim(hand.head_is_wanted) - EYE);
                 *sum += turn_between(hand.yaw, yaw).hypot(hand.pitch - pitch);
             }
@@ -200,7 +201,7 @@ mod tests {
             let (mut hand, target) = (Hand::default(), target(Vec3::Z * 20.0));
             let mut squares = 0.0;
             for _ in 0..thoughts {
-                hand.aim(EYE, &target, WeaponKind::Rifle, dt_s, rng);
+                hand.aim(EYE, &target, WeaponKind::Rifle, 1.0, dt_s, rng);
                 squares += hand.tremor[0] * hand.tremor[0];
             }
             (squares / thoughts as f32).sqrt()
@@ -232,7 +233,7 @@ mod tests {
     fn bursts_end_and_begin_again() {
         let (rng, far) = (&mut Xoshiro256PlusPlus::seed_from_u64(2), target(Vec3::Z * 25.0));
         let mut hand = Hand::default();
-        let mut pulls = |hand: &mut Hand| (0..40).any(|_| hand.aim(EYE, &far, WeaponKind::Rifle, DT_S, rng));
+        let mut pulls = |hand: &mut Hand| (0..40).any(|_| hand.aim(EYE, &far, WeaponKind::Rifle, 1.0, DT_S, rng));
         assert!(pulls(&mut hand));
         hand.feel(4, DT_S);
         assert!(!pulls(&mut hand), "four shots are enough at this distance");
