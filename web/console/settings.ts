@@ -32,6 +32,15 @@ interface Trigger {
   cooldown_s: number;
 }
 
+interface Rule {
+  key: string;
+  /** Null: nothing is held back, or it is as each world has it. */
+  value: string | null;
+  from: "default" | "file" | "console";
+  changed_by: string;
+  note: string | null;
+}
+
 interface Change {
   at_unix_s: number;
   who: string;
@@ -41,8 +50,8 @@ interface Change {
 }
 
 /** A row whose field holds what is in force, until somebody types. */
-function field(label: string, value: string): HTMLInputElement {
-  return h("input", { type: "text", inputmode: "decimal", class: "value", "aria-label": label, value, autocomplete: "off" });
+function field(label: string, value: string, inputmode: "decimal" | "text"): HTMLInputElement {
+  return h("input", { type: "text", inputmode, class: "value", "aria-label": label, value, autocomplete: "off" });
 }
 
 export function settings({ model, signIn }: Surroundings): Panel {
@@ -50,8 +59,10 @@ export function settings({ model, signIn }: Surroundings): Panel {
   const tunables = h("tbody");
   const budgets = h("tbody");
   const triggers = h("tbody");
+  const rules = h("tbody");
   const names = h("datalist", { id: "budget-names" });
   const kinds = h("datalist", { id: "budget-kinds" });
+  const keys = h("datalist", { id: "rule-keys" });
   let changesKnown = -1;
   let isOpen = false;
 
@@ -83,8 +94,8 @@ export function settings({ model, signIn }: Surroundings): Panel {
     }
     await load();
   };
-  const setter = (label: string, value: string, act: (value: string) => void) => {
-    const input = field(label, value);
+  const setter = (label: string, value: string, act: (value: string) => void, inputmode: "decimal" | "text" = "decimal") => {
+    const input = field(label, value, inputmode);
     const button = h("button", { type: "button", onclick: () => act(input.value.trim()) }, "Set");
     input.addEventListener("keydown", (event) => event.key === "Enter" && act(input.value.trim()));
     return h("span", { class: "set" }, input, button);
@@ -153,19 +164,39 @@ export function settings({ model, signIn }: Surroundings): Panel {
       }),
     );
 
+  // What a rule may be, the server knows.
+  const setRule = (key: string, value: string) => void change(`rules.set ${key} ${value}`, `${key} is ${value}`);
+  const showRules = (rows: Rule[]) => {
+    keys.replaceChildren(...rows.filter((row) => row.changed_by === "rules.set").map((row) => h("option", { value: row.key })));
+    rules.replaceChildren(
+      ...rows.map((row) => {
+        const isSettable = row.changed_by === "rules.set";
+        return h(
+          "tr",
+          { "data-name": row.key },
+          h("td", {}, row.key),
+          h("td", {}, isSettable ? setter(row.key, row.value ?? "", (text) => setRule(row.key, text), "text") : (row.value ?? "")),
+          h("td", { class: row.from === "default" ? "quiet" : "" }, row.from),
+          h("td", { class: "quiet" }, row.note ?? (isSettable ? "" : row.changed_by === "file" ? "changed in the file" : `changed by ${row.changed_by}`)),
+        );
+      }),
+    );
+  };
+  const showNoRules = (why: string) => rules.replaceChildren(h("tr", {}, h("td", { colspan: "4", class: "quiet" }, why)));
+
   const load = async () => {
-    const asked = async <T>(line: string, show: (rows: T[]) => void) => {
+    const asked = async <T>(line: string, show: (rows: T[]) => void, tellWhy = (why: string) => tell(why, true)) => {
       try {
         show((await commandObject<{ rows: T[] }>(line)).rows);
       } catch (error) {
-        tell(words(error), true);
+        tellWhy(words(error));
       }
     };
     const changed = commandObject<{ changes: Change[] }>("changes").then(
       ({ changes: rows }) => changes.set(rows.map((row, at) => ({ ...row, place: rows.length - at }))),
       (error: unknown) => tell(words(error), true),
     );
-    await Promise.all([asked("tune.list", showTunables), asked("budget.list", showBudgets), asked("trigger.list", showTriggers), changed]);
+    await Promise.all([asked("tune.list", showTunables), asked("budget.list", showBudgets), asked("trigger.list", showTriggers), asked("rules.list", showRules, showNoRules), changed]);
   };
 
   const what = h("select", { "aria-label": "What the budget is of" }, h("option", { value: "subsystem" }, "subsystem in a frame"), h("option", { value: "tick" }, "subsystem in a tick"), h("option", { value: "scope" }, "scope"));
@@ -177,6 +208,10 @@ export function settings({ model, signIn }: Surroundings): Panel {
     if (value === undefined) return;
     void change(`budget.set ${what.value} ${name.value.trim()} ${value} ${kind.value.trim()}`, `${name.value.trim()} may take ${value} µs`);
   } }, "Give a budget");
+
+  const key = h("input", { type: "text", list: "rule-keys", placeholder: "key, such as log.server.clients", "aria-label": "Key of the rule", autocomplete: "off" });
+  const value = h("input", { type: "text", class: "value", placeholder: "value", "aria-label": "Value of the rule", autocomplete: "off" });
+  const set = h("button", { type: "button", onclick: () => setRule(key.value.trim(), value.value.trim()) }, "Set a rule");
 
   const action = (label: string, line: string, done: string) => h("button", { type: "button", onclick: () => void change(line, done) }, label);
   const table = (caption: string, headings: string[], body: HTMLElement) =>
@@ -193,6 +228,7 @@ export function settings({ model, signIn }: Surroundings): Panel {
       h("section", { "aria-label": "Tunables" }, h("h2", {}, "Tunables"), h("p", { class: "quiet" }, "They hold in each world with its next tick."), table("Tunables", ["name", "value", "range"], tunables)),
       h("section", { "aria-label": "Budgets" }, h("h2", {}, "Budgets"), h("p", { class: "quiet" }, "What takes more has a capture saved. A change holds until the rules file changes or is read again."), h("div", { class: "give" }, what, name, us, kind, add, names, kinds), table("Budgets", ["name", "in", "worlds", "µs", ""], budgets)),
       h("section", { "aria-label": "Triggers" }, h("h2", {}, "Triggers"), table("Triggers", ["trigger", "state", "too much", "unit"], triggers)),
+      h("section", { "aria-label": "Rules" }, h("h2", {}, "Rules"), h("p", { class: "quiet" }, "All that is in force. A change holds until the rules file changes or is read again."), h("div", { class: "give" }, key, value, set, keys), table("Rules", ["key", "value", "from", ""], rules)),
       h("section", { "aria-label": "Changes" }, h("h2", {}, "Who changed what"), changes.element),
     ),
     open: () => {

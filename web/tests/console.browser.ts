@@ -128,6 +128,54 @@ test("a budget is changed with a key, and seen to act", () =>
     await row.locator("td.bad").waitFor({ state: "detached" });
   }));
 
+test("a rule is changed with a key, a wrong value is refused in the server's words, and the file takes it back", () =>
+  onConsole("#/settings", {}, async (page) => {
+    const rules = section(page, "Rules");
+    const rule = (key: string) => rules.locator(`tr[data-name="${key}"]`);
+    const frame = rule("triggers.frame.cooldown_s");
+    const shows = async (value: string, from: string) => {
+      await frame.locator("td", { hasText: new RegExp(`^${from}$`) }).waitFor();
+      assert.equal(await frame.getByRole("textbox").inputValue(), value);
+    };
+    const give = async (value: string) => {
+      await frame.getByRole("textbox").fill(value);
+      await frame.getByRole("button", { name: "Set" }).click();
+    };
+    await shows("30", "default");
+    // As the file of these tests has it (server.ts).
+    const ofFile = rule("triggers.subsystem.cooldown_s");
+    await ofFile.locator("td", { hasText: /^file$/ }).waitFor();
+    assert.equal(await ofFile.getByRole("textbox").inputValue(), "5");
+    assert.equal(await rule("replication.tiers").getByRole("textbox").count(), 0, "tiers are changed in the file");
+
+    await give("7");
+    await page.getByRole("dialog", { name: "Key" }).getByRole("button", { name: "Cancel" }).click();
+    await page.locator(".said.bad", { hasText: "that needs a key" }).waitFor();
+    await give("-1");
+    await giveKey(page, server.key);
+    const said = page.locator(".said.bad", { hasText: "triggers.frame.cooldown_s: -1 is too low; it may be 0 to 86400 s" });
+    await said.waitFor();
+    const box = (await said.boundingBox())!;
+    assert.ok(box.y >= 0 && box.y + box.height <= 900, "it is on the screen, beside the row that was changed");
+    await shows("30", "default");
+    await give("7");
+    await page.locator(".said.good", { hasText: "triggers.frame.cooldown_s is 7" }).waitFor();
+    await shows("7", "console");
+    const changes = section(page, "Changes").locator("tbody tr");
+    await changes.nth(0).filter({ hasText: "rules.set triggers.frame.cooldown_s 7" }).filter({ hasText: "200" }).waitFor();
+    await changes.nth(1).filter({ hasText: "rules.set triggers.frame.cooldown_s -1" }).filter({ hasText: "400" }).waitFor();
+
+    // A category of the log has no row before somebody names it.
+    await rules.getByLabel("Key of the rule").fill("log.server.clients");
+    await rules.getByLabel("Value of the rule").fill("debug");
+    await rules.getByRole("button", { name: "Set a rule" }).click();
+    const category = rule("log.server.clients");
+    await category.locator("td", { hasText: /^console$/ }).waitFor();
+    await page.getByRole("button", { name: "Read the rules again" }).click();
+    await category.waitFor({ state: "detached" });
+    await shows("30", "default");
+  }));
+
 test("a world is drilled into: its systems, its clients' lines, its entities", () =>
   onConsole("#/worlds", {}, async (page) => {
     const worlds = section(page, "Worlds");

@@ -72,7 +72,7 @@ export async function livePage(browser: Browser, url: string, { width = 1400, he
   const watch = (page: Page) => {
     page.on("pageerror", (error) => errors.push(String(error)));
     // What the server refuses is told in the page, and by the browser here as well.
-    page.on("console", (message) => message.type() === "error" && !/status of (401|403|503)|ERR_/.test(message.text()) && errors.push(message.text()));
+    page.on("console", (message) => message.type() === "error" && !/status of (400|401|403|503)|ERR_/.test(message.text()) && errors.push(message.text()));
     page.on("request", (request) => {
       const address = request.url();
       if (/^https?:/.test(address) && !address.startsWith(`${new URL(url).origin}/`)) errors.push(`the page asked for ${address}`);

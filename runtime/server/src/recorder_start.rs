@@ -59,17 +59,16 @@ impl Server {
         let recorder = if chosen.on { Some(start(self, settings, captures, build, rules.clone())?) } else { None };
         let suggested = self.suggested_budgets();
         let follow = |file| {
+            let game = of_game.clone();
             let levels_and_replication = Box::new(move |in_file: &ServerRules, said: &ServerRules| {
-                let is_said = |name: &str| said.log_levels.iter().any(|(other, _)| other == name);
-                let of_file = in_file.log_levels.iter().filter(|(name, _)| !is_said(name));
-                log::set_levels(&of_file.chain(&said.log_levels).cloned().collect::<Vec<_>>());
+                log::set_levels(&said.log_levels_over(in_file));
                 let replication = [&in_file.replication, &said.replication];
                 replication.iter().for_each(|rules| warn_of_ranges(&caps, rules));
                 let complete = |rules, more: &&ReplicationFileRules| more.complete(rules);
                 control.set_replication_rules(replication.iter().fold(of_game.clone(), complete));
             });
             let complete = Box::new(move |rules| suggested.complete(rules));
-            FollowedRules::follow(file, rules, Force { levels_and_replication, complete, recorder })
+            FollowedRules::follow(file, rules, Force { levels_and_replication, complete, recorder, game })
         };
         Ok(file.map(follow).transpose()?)
     }

@@ -24,6 +24,7 @@ mod caps;
 mod captures;
 mod file;
 mod followed;
+mod in_force;
 mod levels;
 mod replication;
 mod said;
@@ -41,6 +42,7 @@ pub use caps::RangeCaps;
 pub use file::RulesFile;
 pub use followed::FollowedRules;
 pub(crate) use followed::Force;
+pub use in_force::{RuleFrom, RuleInForce};
 pub use replication::{ReplicationFileRules, RuleNames};
 
 use captures::Captures;
@@ -84,6 +86,8 @@ pub struct ServerRules {
     pub replication: ReplicationFileRules,
     /// What is without effect. It is told, and the rest is in force.
     pub warnings: Vec<Mistake>,
+    /// The keys that are written, each with its section before it.
+    pub(crate) written: Vec<String>,
 }
 
 impl ServerRules {
@@ -98,7 +102,14 @@ impl ServerRules {
         Self::parse_over(Rules::default(), file, text, names)
     }
 
-    /// The same, where triggers and captures are as in `recorder` if the text says nothing of them.
+    /// Levels by category: these, and those of `before` of which these say nothing.
+    pub(crate) fn log_levels_over(&self, before: &ServerRules) -> Vec<(String, Level)> {
+        let is_said = |name: &str| self.log_levels.iter().any(|(other, _)| other == name);
+        let kept = before.log_levels.iter().filter(|(name, _)| !is_said(name));
+        kept.chain(&self.log_levels).cloned().collect()
+    }
+
+    /// As [`parse`](Self::parse), where triggers and captures are as in `recorder` if the text says nothing of them.
     fn parse_over(mut recorder: Rules, file: &str, text: &str, names: &RuleNames) -> Result<Self, SettingsError> {
         let document = Document::parse(file, text)?;
         let mut mistakes = Vec::new();
@@ -110,7 +121,8 @@ impl ServerRules {
         let levels: Levels = document.section("log", &mut mistakes);
         let replication = replication::read(&document, names, &mut mistakes);
         SettingsError::unless_empty(mistakes)?;
-        Ok(Self { recorder, log_levels: levels.into_list(), replication, warnings })
+        let written = document.written_keys();
+        Ok(Self { recorder, log_levels: levels.into_list(), replication, warnings, written })
     }
 }
 

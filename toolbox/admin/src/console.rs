@@ -27,7 +27,7 @@ use serde::Serialize;
 use serde_json::json;
 use throng::{
     console::{Argument, ArgumentAbout, Arguments, Cell, Column, TextTable, text},
-    rules::FollowedRules,
+    rules::{FollowedRules, RuleInForce},
 };
 
 use crate::access::Role;
@@ -162,15 +162,19 @@ impl Console {
         self.commands.push(command);
     }
 
-    /// Adds `rules.reload`, which reads the server's rules file now and puts it into force, and `rules.set`, which says one of
-    /// them otherwise until then; `None`: it has none, and the commands say where to name one.
+    /// Adds `rules.list`, which tells all rules, `rules.reload`, which reads the server's rules file now and puts it into force,
+    /// and `rules.set`, which says one of them otherwise until then; `None`: it has none, and the commands say where to name one.
     #[must_use]
     pub fn with_rules(self, rules: Option<Arc<FollowedRules>>) -> Self {
         const NO_FILE: &str = "this server has no rules file: name one in [recorder] rules of its settings";
         // Once, at the start of a server.
         let keys: Vec<&'static str> = rules.iter().flat_map(|rules| rules.keys()).map(|key| &*key.leak()).collect();
-        let set = rules.clone();
-        self.with("rules.reload", Role::Operate, "", "reads the rules file now and puts it into force", move |call| {
+        let [list, set] = [(); 2].map(|()| rules.clone());
+        let list_help = "all rules as they are now, each from the rules file, from the console since, or a default";
+        self.with_arguments("rules.list", Role::Observe, (), list_help, move |call, ()| {
+            Ok(call.table(rule_table(&list.as_ref().ok_or(NO_FILE)?.list())))
+        })
+        .with("rules.reload", Role::Operate, "", "reads the rules file now and puts it into force", move |call| {
             call.check_arguments(&[])?;
             let rules = rules.as_ref().ok_or(NO_FILE)?;
             let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
@@ -222,6 +226,17 @@ impl Console {
     fn find(&self, name: &str) -> Option<&Command> {
         self.commands.iter().find(|command| command.name == name)
     }
+}
+
+fn rule_table(rules: &[RuleInForce]) -> TextTable {
+    let titles = [("key", "key"), ("value", "value"), ("from", "from"), ("changed by", "changed_by"), ("note", "note")];
+    let mut table = TextTable::new(titles.map(|(title, key)| Column::text(title, key)));
+    for RuleInForce { key, value, fits_rate, from, changed_by } in rules {
+        let value = value.as_deref().map_or(Cell::Empty, Cell::Text);
+        let note = if *fits_rate { Cell::Text("less at rates above 30 Hz") } else { Cell::Empty };
+        table.row(&[Cell::Text(key), value, Cell::Text(&from.to_string()), Cell::Text(changed_by), note]);
+    }
+    table
 }
 
 const HELP: &str = "help";

@@ -1,7 +1,7 @@
 //! Rules that are followed: in force again when their file changes, and when somebody asks for it.
 //!
 //! A thread of low priority looks at the file once a second; the console's `rules.reload` reads it at once, and says
-//! what is wrong with it; `rules.set` says one of them otherwise until then. Whatever is wrong, the rules before stay in force.
+//! what is wrong with it; `rules.set` says one of them otherwise until then, and `rules.list` tells all. Whatever is wrong, the rules before stay in force.
 
 use std::{
     path::PathBuf,
@@ -11,9 +11,11 @@ use std::{
 
 use throng_platform::threads::{Priority, spawn_named};
 use throng_profiler::{RecorderControl, log_category, log_info, rules::Rules};
+use throng_replication::rules::ReplicationRules;
 
 use super::{
-    RulesFile, ServerRules,
+    RuleInForce, RulesFile, ServerRules,
+    in_force::{Complete, list},
     said::{Place, SaidRules, change_recorders, keys},
 };
 use crate::settings::SettingsError;
@@ -51,6 +53,8 @@ pub(crate) struct Force {
     pub complete: Box<dyn Fn(Rules) -> Rules + Send + Sync>,
     /// None where it is off.
     pub recorder: Option<RecorderControl>,
+    /// What holds of replication where the file says nothing.
+    pub game: ReplicationRules,
 }
 
 impl Force {
@@ -124,6 +128,26 @@ impl FollowedRules {
         }
         log_info!(RULES, key, value, who, "a rule was set, until the rules are read again");
         Ok(())
+    }
+
+    /// All rules as they are now, in the order of their sections. The recorder's are left out where it is off.
+    pub fn list(&self) -> Vec<RuleInForce> {
+        let held = self.held();
+        let Held { file, in_file, said } = &*held;
+        // It was read when it was said.
+        let said = said.read(file.names()).unwrap_or_default();
+        let recorder = self.force.recorder.as_ref();
+        let of_file = Complete {
+            recorder: recorder.map(|_| (self.force.complete)(in_file.recorder.clone())),
+            replication: in_file.replication.complete(self.force.game.clone()),
+            log_levels: in_file.log_levels.clone(),
+        };
+        let now = Complete {
+            recorder: recorder.map(RecorderControl::rules),
+            replication: said.replication.complete(of_file.replication.clone()),
+            log_levels: said.log_levels_over(in_file),
+        };
+        list(&now, &of_file, [&in_file.written, &said.written], file.names())
     }
 
     /// What can be set, but for the categories of the log.

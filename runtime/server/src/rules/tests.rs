@@ -89,7 +89,10 @@ all = "warn"
     expect.recorder.trigger_mut(TriggerKind::WorkersBusy).threshold = 80;
     expect.recorder.captures_disk_budget_bytes = 512 << 20;
     expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.clients".to_owned(), Level::Debug)];
+    expect.written.clone_from(&rules.written);
     assert_eq!(rules, expect);
+    let written = ["budgets.scopes_us.world.tick", "triggers.frame.on", "log.server.clients"];
+    assert!(written.iter().all(|key| rules.written.iter().any(|written| written == key)), "{:?}", rules.written);
 }
 
 #[test]
@@ -459,7 +462,7 @@ fn the_rules_page_shows_every_section_with_its_defaults() {
     let usual = ReplicationRules::usual([], []);
     assert_eq!(said.complete(usual.clone()), usual);
     // But that a time which is written down holds at every rate.
-    let mut expect = ServerRules::default();
+    let mut expect = ServerRules { written: written.written.clone(), ..ServerRules::default() };
     for kind in TriggerKind::ALL {
         for rules in [&mut written, &mut expect] {
             rules.recorder.trigger_mut(kind).fits_rate = false;
@@ -558,14 +561,18 @@ fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
     let told = Arc::new(Mutex::new(None));
     let game = ReplicationRules::usual(["Pose", "Vitals", "SpellEffects"], [("chat.say", None)]);
     let tell = {
-        let told = told.clone();
+        let (told, game) = (told.clone(), game.clone());
         move |in_file: &ServerRules, said: &ServerRules| {
             let rules = said.replication.complete(in_file.replication.complete(game.clone()));
             *told.lock().unwrap() = Some((rules.components[1], rules.keepalive_s, said.log_levels.clone()));
         }
     };
-    let force =
-        Force { levels_and_replication: Box::new(tell), complete: Box::new(std::convert::identity), recorder: None };
+    let force = Force {
+        levels_and_replication: Box::new(tell),
+        complete: Box::new(std::convert::identity),
+        recorder: None,
+        game: game.clone(),
+    };
     let rules = FollowedRules::follow(file, in_file, force).unwrap();
     let vitals = |range_m| KindRule { range_m: Some(range_m), updates_per_s_max: Some(2.0) };
     let debug = vec![("server.clients".to_owned(), Level::Debug)];
@@ -603,7 +610,32 @@ fn a_rule_that_somebody_said_holds_until_the_file_is_read_again() {
     }
     assert_eq!(check("log.ai", "a\"\nb", Err("not TOML")), all);
 
+    let listed = || {
+        let rows = rules.list().into_iter().map(|rule| (rule.key, rule.value.unwrap_or_default(), rule.from));
+        let row = |(key, value, from)| (key, format!("{value} {from}"));
+        rows.map(row).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let expect = [
+        ("components.Vitals.range_m", "25.5 console"),
+        ("components.Vitals.updates_per_s_max", "2 file"),
+        ("components.Pose.range_m", "inf default"),
+        ("components.Pose.updates_per_s_max", " default"),
+        ("events.chat.say.range_m", "15 default"),
+        ("replication.keepalive_s", "4 console"),
+        ("replication.catch_up_m", "50 default"),
+        ("log.server.clients", "debug console"),
+        ("log.ai", "warn file"),
+    ];
+    let now = listed();
+    for (key, told) in expect {
+        assert_eq!(now.get(key).map(String::as_str), Some(told), "{key} in {now:?}");
+    }
+    assert!(!now.keys().any(|key| key.starts_with("triggers.")), "the recorder is off: {now:?}");
+
     rules.reload().unwrap();
+    let now = listed();
+    assert_eq!((&*now["components.Vitals.range_m"], &*now["replication.keepalive_s"]), ("30 file", "10 default"));
+    assert!(!now.contains_key("log.server.clients"), "{now:?}");
     let usual_keepalive_s = ReplicationRules::usual([], []).keepalive_s;
     assert_eq!(*told.lock().unwrap(), Some((vitals(30.0), usual_keepalive_s, Vec::new())));
 }
@@ -639,6 +671,49 @@ fn every_key_of_a_trigger_is_offered() {
     }
     let of_game = ["components.Vitals.updates_per_s_max", "events.chat.say.per_s_max", "captures.disk_budget_mb"];
     assert!(of_game.iter().all(|key| offered.iter().any(|offered| offered == key)), "{offered:?}");
+}
+
+/// Promise: what is listed of the recorder is what holds, as the file would write it, with all keys that can be set.
+#[test]
+fn rules_of_the_recorder_are_from_the_file_unless_they_differ_from_it() {
+    let text = "[budgets.hub.per_tick_us]\nai = 1.5\n[triggers.frame]\ncooldown_s = 30\n[triggers.tick]\nover_ms = 0.0015\n[triggers.leak]\nover_kb_per_s = 0.7\n";
+    let in_file = accept(text);
+    let complete = |recorder: &Rules| in_force::Complete {
+        recorder: Some(recorder.clone()),
+        replication: ReplicationRules::usual(names().components, names().events.into_iter().map(|name| (name, None))),
+        log_levels: Vec::new(),
+    };
+    let mut recorder = in_file.recorder.clone();
+    recorder.subsystem_budgets_ns.push(("ai".to_owned(), 4_000_000));
+    recorder.trigger_mut(TriggerKind::Tick).is_on = false;
+    // It says what is the default, and holds at every rate.
+    recorder.trigger_mut(TriggerKind::RunQueue).fits_rate = false;
+    let of_file = complete(&in_file.recorder);
+    let rules = in_force::list(&complete(&recorder), &of_file, [&in_file.written, &[]], &names());
+    let told = |key: &str| {
+        let rule = rules.iter().find(|rule| rule.key == key).unwrap_or_else(|| panic!("no {key} in {rules:?}"));
+        (rule.value.as_deref().unwrap_or_default(), rule.from, rule.fits_rate, rule.changed_by)
+    };
+    assert_eq!(told("budgets.hub.per_tick_us.ai"), ("1.5", RuleFrom::File, false, "budget.set"));
+    assert_eq!(told("budgets.subsystems_us.ai"), ("4000", RuleFrom::Console, false, "budget.set"));
+    assert_eq!(told("triggers.frame.cooldown_s"), ("30", RuleFrom::File, false, "rules.set"));
+    assert_eq!(told("triggers.frame.over_ms"), ("50", RuleFrom::Default, true, "rules.set"));
+    assert_eq!(told("triggers.tick.over_ms"), ("0.0015", RuleFrom::File, false, "rules.set"));
+    assert_eq!(told("triggers.leak.over_kb_per_s"), ("0.7", RuleFrom::File, false, "rules.set"));
+    assert_eq!(told("triggers.tick.on"), ("false", RuleFrom::Console, false, "rules.set"));
+    assert_eq!(told("triggers.run-queue.over_ms"), ("10", RuleFrom::Console, false, "rules.set"));
+    assert_eq!(told("captures.disk_budget_mb"), ("2048", RuleFrom::Default, false, "rules.set"));
+    assert_eq!(told("replication.tiers").3, "file");
+    for key in said::keys(&names()) {
+        assert_eq!(told(&key).3, "rules.set", "{key}");
+    }
+    // What is listed can be said.
+    for rule in rules.iter().filter(|rule| rule.changed_by == "rules.set") {
+        let Some(value) = &rule.value else { continue };
+        let place = said::Place::of(&rule.key).unwrap();
+        let read = said::SaidRules::default().with(&place, value).read(&names());
+        assert!(read.is_ok(), "{} {value}: {read:?}", rule.key);
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ macro_rules! trigger_section {
                 rule.is_on = self.on.unwrap_or(rule.is_on);
                 $(if let Some(value) = self.$threshold {
                     // What was set holds at every rate.
-                    (rule.threshold, rule.fits_rate) = ((value * $scale) as u64, false);
+                    (rule.threshold, rule.fits_rate) = ((value * $scale).round() as u64, false);
                 })?
                 rule.cooldown_s = self.cooldown_s.unwrap_or(rule.cooldown_s);
                 rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);

@@ -136,6 +136,23 @@ impl<'t> Document<'t> {
         Some(self.mistake(written.span(), section, key, String::new()))
     }
 
+    /// The keys that are written, each with its section before it; a list of sections is one key.
+    pub(crate) fn written_keys(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut open = vec![(String::new(), &self.root)];
+        while let Some((before, table)) = open.pop() {
+            for (key, value) in table.iter() {
+                let name =
+                    if before.is_empty() { key.get_ref().to_string() } else { format!("{before}.{}", key.get_ref()) };
+                match value.get_ref().as_table() {
+                    Some(section) => open.push((name, section)),
+                    None => found.push(name),
+                }
+            }
+        }
+        found
+    }
+
     /// The sections below `parent` that are named by what they are about, such as `[events."chat.say"]`, each with the
     /// index in `known` of what it names. `is_name` says whether a written name means a known one. A name's dots may
     /// stand in quotes or lead into tables within tables. `what` is what the names are of.

@@ -80,7 +80,7 @@ fn commands_are_carried_out_and_mistakes_are_told() {
         "rules.reload, rules.set, world.list, world.show, player.list",
     ]);
     console(&server, &["packets", "--all"]).check_refused(&["packets: it takes no `--all`", "--by-world"]);
-    for command in [&["rules.reload"][..], &["rules.set", "captures.disk_budget_mb", "5"]] {
+    for command in [&["rules.list"][..], &["rules.reload"], &["rules.set", "captures.disk_budget_mb", "5"]] {
         console(&server, command).check_refused(&["no rules file", "[recorder] rules"]);
     }
     // The port of players does not answer, and a closed one is told as such.
@@ -185,6 +185,38 @@ fn rules_are_read_again_when_somebody_asks() {
     std::fs::write(&rules, "[triggers.frame]\nover_ms = 80\n").expect("a folder of ours");
     let said: Value = serde_json::from_str(&run_well(&server, &["--json", "rules.reload"])).expect("one JSON object");
     assert!(said["rules"].as_str().is_some_and(|path| path.ends_with("rules.toml")), "{said}");
+    assert!(server.stop().status.success());
+}
+
+#[test]
+fn all_rules_are_told_with_where_they_are_from() {
+    let place = folder("console-rules-list");
+    let (rules, settings) = (place.join("rules.toml"), place.join("throng.toml"));
+    std::fs::write(&rules, "[triggers.frame]\ncooldown_s = 12\n").expect("a folder of ours");
+    std::fs::write(&settings, format!("[recorder]\nrules = \"{}\"\n", rules.display())).expect("a folder of ours");
+    let server = Server::start(&[&SMALL[..], &["--config", settings.to_str().expect("a plain path")]].concat());
+    let listed = |key: &str| {
+        let told = run_well(&server, &["rules.list", "--json"]);
+        let told: Value = serde_json::from_str(&told).expect("one JSON object");
+        let row = told["rows"].as_array().expect("a list").iter().find(|row| row["key"] == key).cloned();
+        row.map(|row| ["value", "from", "changed_by"].map(|column| row[column].as_str().unwrap_or("-").to_owned()))
+    };
+    let row = |cells: [&str; 3]| Some(cells.map(str::to_owned));
+    assert_eq!(listed("triggers.frame.cooldown_s"), row(["12", "file", "rules.set"]));
+    assert_eq!(listed("triggers.tick.cooldown_s"), row(["30", "default", "rules.set"]));
+    assert_eq!(listed("replication.enter_radius_m"), row(["-", "default", "file"]));
+    assert_eq!(listed("log.server.clients"), None);
+    for (key, value) in [("triggers.tick.cooldown_s", "5"), ("log.server.clients", "debug")] {
+        run_well(&server, &["rules.set", key, value]);
+        assert_eq!(listed(key), row([value, "console", "rules.set"]));
+    }
+    run_well(&server, &["trigger.set", "tick", "off"]);
+    assert_eq!(listed("triggers.tick.on"), row(["false", "console", "rules.set"]));
+    let text = run_well(&server, &["rules.list"]);
+    assert!(text.starts_with("key ") && text.contains("triggers.frame.cooldown_s"), "{text}");
+    run_well(&server, &["rules.reload"]);
+    assert_eq!(listed("triggers.tick.cooldown_s"), row(["30", "default", "rules.set"]));
+    assert_eq!(listed("log.server.clients"), None);
     assert!(server.stop().status.success());
 }
 
