@@ -153,11 +153,9 @@ impl AdminServer {
         listener.set_nonblocking(true).map_err(listen)?;
         let bound = listener.local_addr().map_err(listen)?;
         let Surroundings { life_max, clock, key_folders, watch_pace } = surroundings;
+        local_key::forget(bound, &key_folders);
         let (keys, local_key) = match access.keys {
-            Some(keys) => {
-                local_key::forget(bound, &key_folders);
-                (keys, None)
-            }
+            Some(keys) => (keys, None),
             None => leave_local_key(bound, key_folders),
         };
         let (stop, stopped) = oneshot::channel();

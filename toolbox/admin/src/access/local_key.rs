@@ -13,7 +13,8 @@
 //! A service's own folder comes first because systemd's `PrivateTmp` hides its `/tmp` from everybody else.
 //!
 //! The file goes when the server ends; while it runs, one that was cleaned away is left again. A server that was killed
-//! leaves a key that nothing takes any more, and the next one at that address replaces it. Anybody may make folders in
+//! leaves a key that nothing takes any more, and the next one at that address replaces it, or removes it where it has keys of
+//! its own: in all of these folders, and for one at `0.0.0.0` or `[::]` at every loopback address with its port. Anybody may make folders in
 //! `/tmp`, so one that is not this user's, that others may enter or that is a link is not used.
 //!
 //! Runs on the admin thread, which looks every few seconds, and in a command that asks; some system calls.
@@ -109,12 +110,25 @@ fn find_in(address: SocketAddr, folders: &[PathBuf]) -> Option<Result<SecretKey,
     Some(read_key(&path))
 }
 
-/// Removes what a server left at this address that was killed, where another takes other keys now.
-pub(crate) fn forget(address: SocketAddr, folders: &[PathBuf]) {
+/// Removes what servers left that were killed, at all addresses where `bound` is the server from now on.
+///
+/// Whoever asks a server at every address of the host by one of them finds the key that was left at that one. Where `bound` is
+/// at every IPv6 address it is taken to be at those of IPv4, too, as is usual; another that runs there leaves its key again.
+pub(crate) fn forget(bound: SocketAddr, folders: &[PathBuf]) {
     for folder in folders.iter().filter(|folder| check_folder(folder).is_ok()) {
-        // Mostly there is none.
-        let _ = fs::remove_file(file_in(folder, address));
+        let Ok(files) = fs::read_dir(folder) else { continue };
+        let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+        for address in names.filter_map(|name| address_of(&name)).filter(|address| is_at(bound, *address)) {
+            // If it cannot be removed, it is a key of nothing.
+            let _ = fs::remove_file(file_in(folder, address));
+        }
     }
+}
+
+/// Whether who asks `address` asks the server that listens on `bound`.
+fn is_at(bound: SocketAddr, address: SocketAddr) -> bool {
+    let is_every = bound.ip().is_unspecified() && (bound.is_ipv6() || address.is_ipv4());
+    bound.port() == address.port() && (bound.ip() == address.ip() || is_every)
 }
 
 /// Where keys may lie, the best place first. Server and command may have been started in different ways, so a command
@@ -136,6 +150,11 @@ fn folders_in(environment: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 fn file_in(folder: &Path, address: SocketAddr) -> PathBuf {
     folder.join(format!("admin-{address}.key"))
+}
+
+/// The address in the name of a file with a key.
+fn address_of(name: &str) -> Option<SocketAddr> {
+    name.strip_prefix("admin-")?.strip_suffix(".key")?.parse().ok()
 }
 
 fn make_folder(folder: &Path) -> Result<(), String> {
@@ -264,6 +283,31 @@ mod tests {
         assert!(next.key().is(&find_in(address(), &folders).unwrap().unwrap()));
         forget(address(), &folders);
         assert!(find_in(address(), &folders).is_none());
+    }
+
+    #[test]
+    fn a_server_that_takes_a_port_forgets_what_was_left_where_it_listens_and_nothing_else() {
+        let files = ["127.0.0.1:9100", "127.0.0.2:9100", "[::1]:9100", "127.0.0.1:9101"];
+        for (bound, kept) in [
+            ("127.0.0.1:9100", &files[1..]),
+            ("0.0.0.0:9100", &files[2..]),
+            ("[::]:9100", &files[3..]),
+            ("192.0.2.7:9100", &files[..]),
+        ] {
+            let place = Place::new("taken");
+            let folders = [place.join("user"), place.join("fallback")];
+            for folder in &folders {
+                make_folder(folder).unwrap();
+                files.iter().for_each(|address| fs::write(file_in(folder, address.parse().unwrap()), "").unwrap());
+                fs::write(folder.join("admin.key"), "").unwrap();
+            }
+            forget(bound.parse().unwrap(), &folders);
+            let is_kept =
+                |address: &&str| folders.each_ref().map(|folder| file_in(folder, address.parse().unwrap()).exists());
+            let expect = files.map(|address| [kept.contains(&address); 2]);
+            assert_eq!(files.each_ref().map(is_kept), expect, "{bound}");
+            assert!(folders.iter().all(|folder| folder.join("admin.key").exists()), "it is nobody's key");
+        }
     }
 
     #[test]

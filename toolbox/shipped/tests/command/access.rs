@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     address::KEY,
-    child::{Finished, Server, finish, folder, is_root, throng, unprivileged},
+    child::{Finished, Server, Signal, finish, folder, is_root, throng, unprivileged},
     lifecycle::get,
 };
 
@@ -163,6 +163,28 @@ fn keys_of_a_file_allow_what_their_roles_say() {
     let ended = server.stop();
     assert!(ended.status.success());
     assert!(ended.stderr.contains("who=alice") && !ended.stderr.contains(&key_of_alice), "{}", ended.stderr);
+}
+
+#[test]
+fn the_key_of_a_killed_server_is_not_shown_to_the_next_one_at_its_port() {
+    // Below those that the kernel gives out, so that nobody else takes it between the two.
+    let port = 20_000 + std::process::id() % 10_000;
+    let (place, next) =
+        (Place::new("access-killed", ""), Place::new("access-next", "admin_keys_file = \"admin.keys\""));
+    next.write_private("admin.keys", &new_key("alice", "operate").0);
+    let killed = Server::start_command(place.serve(&format!("127.0.0.1:{port}")));
+    let address = killed.admin_address;
+    killed.signal(Signal::SIGKILL);
+    drop(killed);
+    let left = place.folder.join(format!("throng/admin-{address}.key"));
+    assert!(left.exists(), "nobody was there to remove it");
+
+    let mut command = next.serve(&format!("0.0.0.0:{port}"));
+    command.env("XDG_RUNTIME_DIR", &place.folder);
+    let server = Server::start_command(command);
+    place.console(address, &[], "help").check_refused(&["needs a key of the role observe"]);
+    assert!(!left.exists());
+    assert!(server.stop().status.success());
 }
 
 #[test]
