@@ -79,35 +79,11 @@ fn a_replay_that_lacks_a_datagram_is_told_apart() {
 mod of_many_seeds {
     use super::*;
 
-    fn check(seeds: std::ops::Range<u64>) {
-        for seed in seeds {
-            // 80 s at 128 Hz. Matches of two against two, which come and go.
-            let matches = DuelSettings { team_size: 2, ..simulated::short() };
-            let recorded = Recorded::play_in(seed, matches, 4, 80);
-            recorded.check(&[if seed % 2 == 0 { 2 } else { 8 }]);
-        }
+    // 80 s at 128 Hz. Matches of two against two, which come and go.
+    fn check(seed: u64, workers_count: usize) {
+        let matches = DuelSettings { team_size: 2, ..simulated::short() };
+        Recorded::play_in(seed, matches, 4, 80).check(&[workers_count]);
     }
 
-    macro_rules! parts {
-        ($($name:ident: $seeds:expr,)*) => {$(
-            #[test]
-            #[ignore = "full form: a tenth of it, some minutes"]
-            fn $name() {
-                check($seeds);
-            }
-        )*};
-    }
-
-    parts! {
-        r29_seeds_0_to_99: 0..100,
-        r29_seeds_100_to_199: 100..200,
-        r29_seeds_200_to_299: 200..300,
-        r29_seeds_300_to_399: 300..400,
-        r29_seeds_400_to_499: 400..500,
-        r29_seeds_500_to_599: 500..600,
-        r29_seeds_600_to_699: 600..700,
-        r29_seeds_700_to_799: 700..800,
-        r29_seeds_800_to_899: 800..900,
-        r29_seeds_900_to_999: 900..1_000,
-    }
+    throng_simulator::of_many_seeds!(check);
 }

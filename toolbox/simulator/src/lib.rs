@@ -21,6 +21,7 @@
 //! | `history` | the hashes of two runs, held against each other |
 //! | `fingerprint` | one line for all that a run did, to compare two builds by |
 //! | `mutation` | messages that are almost right |
+//! | `many_seeds` | a thousand seeds of a game, in ten tests that are run on demand |
 //!
 //! Runs on the caller's thread, beside the server's workers; no socket is opened and no real clock is asked for
 //! anything that a world or a client could see. Cost: what the server and the clients cost, and an allocation per
@@ -66,6 +67,7 @@
 
 mod fingerprint;
 mod history;
+mod many_seeds;
 pub mod mutation;
 mod player;
 mod replay;
