@@ -15,6 +15,7 @@
 //! Memory: that of the worlds, and some groups. Allocates freely: nobody waits for it.
 
 mod difference;
+mod extent;
 mod of_world;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_world::{game_world::ReplayWorker, ids::WorldId, world_builder::Kind};
 
 pub use difference::{Divergence, EntityDifference, WhatDiffers};
+pub use extent::Extent;
 pub use watch::{DoneTick, ReplayWatch};
 
 use self::of_world::ReplayedWorlds;
@@ -255,7 +257,7 @@ impl ReplayGame {
         let is_wanted = |world: WorldId| options.world.is_none_or(|wanted| wanted == world);
         let tails = read(recording, options, |group| {
             worlds.take_group(&group, is_wanted);
-            true
+            !worlds.is_over()
         });
         let report = ReplayReport { tails, ..worlds.finish() };
         Ok(self.finished(report, about, began))

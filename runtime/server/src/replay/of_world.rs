@@ -100,6 +100,11 @@ impl<'g> ReplayedWorlds<'g> {
         self.report
     }
 
+    /// Who watches wants nothing more.
+    pub fn is_over(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watched| watched.watch.is_over())
+    }
+
     /// Takes what a group has for our worlds.
     pub fn take_group(&mut self, group: &Group, is_ours: impl Fn(WorldId) -> bool) {
         self.at_ms = group.at_ms;
@@ -180,7 +185,7 @@ impl<'g> ReplayedWorlds<'g> {
         let Some(replayed) = self.worlds.get_mut(&id) else { return };
         let (game, plan) = (self.game, &replayed.plan);
         let was_there = replayed.world.take().is_some();
-        match catch_unwind(AssertUnwindSafe(|| make(game, id, plan, checkpoint))) {
+        let why = match catch_unwind(AssertUnwindSafe(|| make(game, id, plan, checkpoint))) {
             Ok(Ok(world)) => {
                 if replayed.has_diverged {
                     // The recording's own state: from here on hashes say something again, and the first difference stays.
@@ -188,10 +193,12 @@ impl<'g> ReplayedWorlds<'g> {
                 }
                 replayed.world = Some(world);
                 self.report.worlds += u64::from(!was_there);
+                return;
             }
-            Ok(Err(why)) => self.report.failures.push((id, why)),
-            Err(_) => self.report.failures.push((id, "it panicked while it was made".to_owned())),
-        }
+            Ok(Err(why)) => why,
+            Err(_) => "it panicked while it was made".to_owned(),
+        };
+        note_failure(&mut self.report, &mut self.watch, id, why);
     }
 
     fn take_ticks(&mut self, id: WorldId, ticks: &[u8]) {
@@ -232,7 +239,7 @@ impl<'g> ReplayedWorlds<'g> {
                     format!("it panicked in tick {number}")
                 }
             };
-            self.report.failures.push((id, why));
+            note_failure(&mut self.report, &mut self.watch, id, why);
             replayed.world = None;
             return;
         }
@@ -243,6 +250,7 @@ impl<'g> ReplayedWorlds<'g> {
         let Some(world) = &mut replayed.world else { return };
         let (whole, random) = world.hash_in_parts(&mut self.parts);
         self.report.states = self.report.states.wrapping_add(mixed(id, world.ticks(), whole));
+        self.watch.iter_mut().for_each(|watched| watched.watch.hashed(id, whole));
         if replayed.has_diverged {
             return;
         }
@@ -261,6 +269,11 @@ impl<'g> ReplayedWorlds<'g> {
 /// The number in front of the first tick.
 pub(super) fn first_tick(ticks: &[u8]) -> u32 {
     ticks.first_chunk().copied().map_or(0, u32::from_le_bytes)
+}
+
+fn note_failure(report: &mut ReplayReport, watch: &mut Option<Watched<'_>>, id: WorldId, why: String) {
+    watch.iter_mut().for_each(|watched| watched.watch.failed(id, &why));
+    report.failures.push((id, why));
 }
 
 fn note_gap(report: &mut ReplayReport, gap: Gap) {

@@ -19,7 +19,7 @@ use throng_platform::clock::{Clock, ManualClock};
 use throng_replication::{SchemaBuilder, StateHash, StateHasher};
 use throng_world::{input_log::LoggedTick, prelude::*};
 
-use super::{DoneTick, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, WhatDiffers};
+use super::{DoneTick, Extent, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, WhatDiffers};
 use crate::{
     lifecycle::NewWorld,
     recording::{RecordingControl, RecordingFiles, TailFault, WorldPlan, segments_in},
@@ -218,11 +218,22 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     assert!(segments.len() >= 3, "{segments:?}");
     let whole = replay(&folder.0, game(&folder.0, NEVER), 1);
     assert!(whole.is_equal() && whole.ticks == 280 && whole.worlds == 2, "{whole:?}");
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let first = Extent::of(&recording, 1_500, u32::MAX);
+    assert_eq!((first.worlds, first.ticks_at_first + first.ticks_after), (2, 280));
+    assert!(first.ticks_at_first > 0 && first.ticks_after > 0, "{first:?}");
+    let begin = Extent::of(&recording, 0, 1_500);
+    assert_eq!((begin.ticks_at_first, begin.ticks_after), (0, first.ticks_at_first), "the same groups");
+    let mut wants = Wants { ticks: 1, ..Wants::default() };
+    game(&folder.0, NEVER).replay_watched(&recording, &ReplayOptions::default(), &mut wants).unwrap();
+    assert!((1..280).contains(&wants.done), "it ends with the group: {}", wants.done);
+    let ticks_in = |path: &Path| Extent::of(&RecordingFiles::open(path).unwrap(), 0, u32::MAX).ticks_after;
     // In the middle, and then at the beginning.
     fs::rename(&segments[1].path, folder.0.join("away")).unwrap();
     let report = replay(&folder.0, game(&folder.0, NEVER), 2);
     assert!(report.is_equal() && report.ticks < 280, "{report:?}");
     assert!(report.ticks_skipped > 0 && report.gaps.len() == 2 && report.worlds == 4, "{report:?}");
+    assert_eq!(ticks_in(&folder.0), report.ticks, "what has no state before it does not count");
     assert_eq!(report.tails.iter().map(|tail| &tail.what).collect::<Vec<_>>(), [&TailFault::Missing { from: 2 }]);
     fs::rename(folder.0.join("away"), &segments[1].path).unwrap();
     fs::remove_file(&segments[0].path).unwrap();
@@ -233,6 +244,7 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     // A file is that segment alone.
     let report = replay(&segments[1].path, game(&folder.0, NEVER), 1);
     assert!(report.is_equal() && report.worlds == 2 && report.ticks > 0, "{report:?}");
+    assert_eq!(ticks_in(&segments[1].path), report.ticks);
 }
 
 #[test]
@@ -430,4 +442,49 @@ fn who_watches_a_replay_hears_each_tick_and_changes_nothing() {
     assert_eq!(heard.counted, 200 * 3, "three dice in each tick");
     let of_one: Vec<u32> = heard.done.iter().filter(|(world, _)| world.index() == 1).map(|(_, tick)| *tick).collect();
     assert_eq!(of_one, (0..100).collect::<Vec<_>>());
+}
+
+/// Counts ticks up to so many, then wants no more; and hears what fails and what is hashed.
+#[derive(Default)]
+struct Wants {
+    ticks: usize,
+    done: usize,
+    failed: Vec<String>,
+    hashes: usize,
+}
+
+impl ReplayWatch for Wants {
+    fn begins(&mut self, _: WorldId, _: &WorldPlan, _: &LoggedTick<'_>) {}
+
+    fn done(&mut self, _: &DoneTick<'_>) {
+        self.done += 1;
+    }
+
+    fn ended(&mut self, _: WorldId) {}
+
+    fn failed(&mut self, _: WorldId, why: &str) {
+        self.failed.push(why.to_owned());
+    }
+
+    fn hashed(&mut self, _: WorldId, _: u64) {
+        self.hashes += 1;
+    }
+
+    fn is_over(&self) -> bool {
+        self.done >= self.ticks
+    }
+}
+
+#[test]
+fn who_watches_a_replay_hears_what_fails_and_what_is_hashed() {
+    let folder = record("heard", 20, Duration::ZERO, true);
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let mut wants = Wants { ticks: usize::MAX, ..Wants::default() };
+    game(&folder.0, NEVER).replay_watched(&recording, &ReplayOptions::default(), &mut wants).unwrap();
+    assert_eq!((wants.done, wants.hashes, &wants.failed[..]), (40, 40, &[][..]));
+    let mut without = Server::for_replay(&Settings::default(), SchemaBuilder::new().build(), recording.about());
+    without.set_game("dice");
+    let report = without.into_replay().replay_watched(&recording, &ReplayOptions::default(), &mut wants).unwrap();
+    assert_eq!((report.failures.len(), wants.failed.len(), wants.done), (2, 2, 40), "{report:?}");
+    assert_eq!(wants.failed[0], "this build knows no kind of worlds `dice`");
 }

@@ -22,8 +22,19 @@ pub trait ReplayWatch {
     /// A world is about to do this tick, with what entered it.
     fn begins(&mut self, world: WorldId, plan: &WorldPlan, tick: &LoggedTick<'_>);
 
-    /// It has done it. What fails is not told.
+    /// It has done it.
     fn done(&mut self, tick: &DoneTick<'_>);
+
+    /// It could not be made or led on, and why.
+    fn failed(&mut self, _world: WorldId, _why: &str) {}
+
+    /// It was hashed, where the recording has a hash: its state after the last tick.
+    fn hashed(&mut self, _world: WorldId, _hash: u64) {}
+
+    /// Nothing more is wanted: the replay ends with what was written at one time, a second at most.
+    fn is_over(&self) -> bool {
+        false
+    }
 
     /// There is no more of this world.
     fn ended(&mut self, world: WorldId);

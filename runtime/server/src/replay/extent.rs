@@ -1,0 +1,83 @@
+//! Extent: how much there is to replay, for who replays a recording in pieces and has to know how many there will be.
+//!
+//! Reads the groups and replays nothing. Cost: that of unpacking what is counted.
+
+use std::collections::{HashMap, HashSet};
+
+use throng_scheduler::Hertz;
+use throng_world::{
+    ids::WorldId,
+    input_log::{InputLogReader, LogStart},
+};
+
+use super::of_world::first_tick;
+use crate::recording::{Block, Group, RecordingFiles};
+
+/// How many ticks of how many worlds a recording has, of those that have a state before them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The most that ticked at one time.
+    pub worlds: u32,
+    /// Ticks of all worlds that were written within the first time that was asked for.
+    pub ticks_at_first: u64,
+    /// Those after it.
+    pub ticks_after: u64,
+}
+
+/// A world, as its parts come by.
+struct Seen {
+    rate_hz: u16,
+    /// There is a state that its next tick follows from.
+    has_state: bool,
+    /// Of the part that comes next.
+    number: Option<u32>,
+}
+
+impl Extent {
+    /// Of the first `until_ms` of a recording, of which the first `first_ms` are counted apart.
+    pub fn of(recording: &RecordingFiles, first_ms: u32, until_ms: u32) -> Self {
+        let (mut extent, mut worlds, mut began_ms) = (Self::default(), HashMap::new(), None);
+        recording.read(|group| {
+            let at_ms = group.at_ms.saturating_sub(*began_ms.get_or_insert(group.at_ms));
+            if at_ms >= until_ms {
+                return false;
+            }
+            let ticks = extent.take_group(&group, &mut worlds);
+            *(if at_ms < first_ms { &mut extent.ticks_at_first } else { &mut extent.ticks_after }) += ticks;
+            true
+        });
+        extent
+    }
+
+    fn take_group(&mut self, group: &Group, worlds: &mut HashMap<WorldId, Seen>) -> u64 {
+        let (mut current, mut ticking, mut ticks) = (None, HashSet::new(), 0);
+        for block in group.blocks().map_while(Result::ok) {
+            match (block, current) {
+                (Block::World(world, plan), _) => {
+                    let seen = Seen { rate_hz: plan.rate_hz, has_state: false, number: None };
+                    worlds.entry(world).or_insert(seen).rate_hz = plan.rate_hz;
+                }
+                (Block::Part { world, number }, _) => {
+                    current = Some(world);
+                    let Some(seen) = worlds.get_mut(&world) else { continue };
+                    let expected = seen.number.replace(number.wrapping_add(1));
+                    seen.has_state &= expected.is_none_or(|expected| expected == number) || number == 0;
+                }
+                (Block::Built | Block::Checkpoint { .. }, Some(world)) => {
+                    worlds.entry(world).and_modify(|seen| seen.has_state = true);
+                }
+                (Block::Ended(_), Some(world)) => drop(worlds.remove(&world)),
+                (Block::Ticks(bytes), Some(world)) => {
+                    let Some(seen) = worlds.get(&world).filter(|seen| seen.has_state) else { continue };
+                    let tick = first_tick(bytes).wrapping_sub(1);
+                    let start = LogStart { rate: Hertz(seen.rate_hz), tick, seed: 0, schema: 0 };
+                    ticks += InputLogReader::of_ticks(bytes, start).map_while(Result::ok).count() as u64;
+                    ticking.insert(world);
+                }
+                _ => {}
+            }
+        }
+        self.worlds = self.worlds.max(ticking.len() as u32);
+        ticks
+    }
+}
