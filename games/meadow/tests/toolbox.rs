@@ -242,6 +242,61 @@ fn a_preflight_names_the_subsystem_that_is_slower_and_sees_nothing_between_equal
     gone.check_refused(&["--base no-such-thing is no file, no folder, and no revision"]);
 }
 
+/// Promise: a recording is a workload as bots are, and what cannot be replayed is told with its file.
+#[test]
+fn a_preflight_of_a_recording_names_what_is_slower_and_sees_nothing_between_equals() {
+    let _alone = alone();
+    let folder = folder("meadow-preflight-recording");
+    let mut server = Server::start(&folder, "--players 20 --record recordings");
+    let connect = server.address("address").to_owned();
+    let bots = run(&folder, &format!("bots --connect {connect} --players 20 --seconds 10 --json"));
+    assert_eq!(bots.code, Some(0), "{}", bots.stderr);
+    drop(server.child.stdin.take());
+    assert!(server.child.wait().expect("a child of ours").success());
+
+    let program = env!("CARGO_BIN_EXE_meadow");
+    let both = format!("preflight --base {program} --change {program} --seconds 5 --pair-s 0.3 --json");
+    let both = format!("{both} --frames-per-step 5 --recording recordings");
+    let same = run(&folder, &both);
+    let report = same.json();
+    let told = (same.code, report["verdict"].as_str().unwrap_or_default());
+    assert!([(Some(0), "none"), (Some(2), "unknown")].contains(&told), "{told:?}: {report}");
+    assert_eq!((&report["did_the_same"], &report["per"]), (&true.into(), &"tick".into()), "{report}");
+    assert!(report["workload"].as_str().expect("words").starts_with("recording recordings (meadow"), "{report}");
+    assert!(report["counts"][0]["name"] == "allocations", "{report}");
+
+    let subsystems = report["findings"]["subsystems"].as_array().expect("rows");
+    let largest = subsystems.iter().filter(|row| row["name"] != "all");
+    let largest = largest.max_by(|one, other| one["share"].as_f64().partial_cmp(&other["share"].as_f64()).unwrap());
+    let largest = largest.expect("it takes time")["name"].as_str().expect("a name");
+    let planted = run(&folder, &format!("{both} --slow-change {largest}:work:400"));
+    let report = planted.json();
+    assert_eq!((planted.code, &report["verdict"]), (Some(1), &"slower".into()), "{report}");
+    let rows = report["findings"]["subsystems"].as_array().expect("rows");
+    let slower = rows.iter().filter(|row| row["verdict"] == "slower" && row["name"] != "all");
+    let most = slower
+        .max_by(|one, other| one["shift_percent"].as_f64().partial_cmp(&other["shift_percent"].as_f64()).unwrap());
+    assert_eq!(most.expect("one is slower")["name"], largest, "{report}");
+    let scopes = report["scopes"].as_array().expect("scopes");
+    assert!(scopes.iter().any(|scope| scope["subsystem"] == largest), "{report}");
+    assert!(fs::read_to_string(folder.join("reports/preflight/report.html")).unwrap().contains("recording recordings"));
+
+    let start = format!("preflight --base {program} --change {program} --seconds 5");
+    run(&folder, &format!("{start} --frames-per-step 1000 --recording recordings")).check_refused(&[
+        "recordings is too short",
+        "record for longer",
+        "--frames-per-step",
+    ]);
+    run(&folder, &format!("{start} --players 5 --recording recordings")).check_refused(&["--players has no meaning"]);
+    run(&folder, &format!("{start} --recording reports")).check_refused(&["reports", "no recording in this folder"]);
+    run(&folder, &format!("{start} --recording nowhere")).check_refused(&["--recording nowhere", "a server recorded"]);
+    let segment = first_file(&folder.join("recordings"));
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[60] ^= 1;
+    fs::write(folder.join("damaged.throngrec"), bytes).unwrap();
+    run(&folder, &format!("{start} --recording damaged.throngrec")).check_refused(&["damaged.throngrec", "damaged"]);
+}
+
 #[test]
 fn runs_are_kept_in_a_history_and_one_is_held_against_another() {
     let _alone = alone();

@@ -18,7 +18,7 @@ use crate::{
     executable::Executable,
     outcome::{CommandResult, Verdict},
     output::{Reader, remark, say},
-    replay::game_of,
+    replay::{ReplayRecorder, game_of},
 };
 
 /// Measures that are told in words.
@@ -54,7 +54,7 @@ struct Opened<'p> {
 impl<'p> Opened<'p> {
     fn new(path: &'p Path, executable: Executable, games: &[Game]) -> Result<Self, Box<dyn std::error::Error>> {
         let recording = RecordingFiles::open(path)?;
-        let game = game_of(&recording, path, None, executable, games)?;
+        let game = game_of(&recording, path, ReplayRecorder::Off, executable, games)?;
         game.check(recording.about()).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self { path, recording, game })
     }

@@ -317,6 +317,16 @@ impl<'g> Played<'g> {
         small.to_words()
     }
 
+    /// The words with which more was said than the game's name: how large it is, and how it is played.
+    pub fn said_words(&self) -> Vec<String> {
+        let sizes = [PLAYERS, NPCS].iter().zip(self.has_size).filter(|(_, is_said)| *is_said);
+        let mut words: Vec<String> = sizes.map(|(word, _)| format!("--{word}")).collect();
+        words.extend(self.arguments.faults.iter().map(|fault| format!("--{INJECT} {fault}")));
+        words.extend(self.arguments.options.to_words());
+        words.extend(self.scenario_words());
+        words
+    }
+
     /// The same for a child process of bots.
     pub fn to_bots_words(&self) -> Vec<String> {
         let mut words = self.game_words();

@@ -9,7 +9,11 @@ use std::{
 
 use clap::Args;
 use serde_json::{Value, json};
-use throng::text_table::{Cell, Column, TextTable};
+use throng::{
+    recording::RecordingFiles,
+    text_table::{Cell, Column, TextTable},
+};
+use throng_game::Game;
 use throng_lab::preflight::{
     self, PreflightPlan, PreflightReport,
     binaries::{self, Builder},
@@ -22,6 +26,7 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::{remark, say},
     played::Played,
+    replay::check_game,
     status_line::StatusLine,
     workload::Slow,
 };
@@ -37,7 +42,12 @@ pub struct PreflightArguments {
     /// What is to go in, likewise.
     #[arg(long, value_name = "REV|FOLDER|PROGRAM")]
     change: String,
-    /// All runs together, once both are built (s). Longer: smaller differences are seen.
+    /// A recording to compare them by, instead of bots that play: both replay it with the game, size and settings that it was made
+    /// with, and nothing is sent. A folder (the newest recording in it) or one segment; say it again for more, each of which is a run
+    /// of its own with a verdict of its own.
+    #[arg(long, value_name = "FILE|FOLDER", conflicts_with = "config")]
+    recording: Vec<PathBuf>,
+    /// All pairs of processes together, once both are built (s); of each recording so long. Longer: smaller differences are seen.
     #[arg(long, default_value_t = 240, value_parser = clap::value_parser!(u32).range(5..=86_400))]
     seconds: u32,
     /// 30 s: sees what is large.
@@ -46,7 +56,7 @@ pub struct PreflightArguments {
     /// What is measured of each pair of processes (s). More pairs are worth more than longer ones.
     #[arg(long, default_value_t = 3.0)]
     pair_s: f64,
-    /// Frames that one process runs before it is the other's turn.
+    /// Frames that one process runs before it is the other's turn; of a recording, ticks of each of its worlds.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     frames_per_step: u32,
     /// Settings for both.
@@ -65,7 +75,7 @@ pub struct PreflightArguments {
     /// Test switch: the second takes so much more in a subsystem, in percent of its own time, by work, cache misses or a wait.
     #[arg(long, value_name = "SUBSYSTEM:KIND:PERCENT", hide = true, value_parser = Slow::parse)]
     slow_change: Option<Slow>,
-    /// Write report.json and report.html into this folder.
+    /// Write report.json and report.html into this folder; of several recordings into one folder of it for each.
     #[arg(long, value_name = "DIR", default_value = "reports/preflight")]
     report: PathBuf,
     /// Print one JSON object as the last line.
@@ -77,7 +87,13 @@ const QUICK_S: u32 = 30;
 /// Exit status when nothing can be said, as when there is nothing to compare.
 const NOTHING_SAID: u8 = 2;
 
-pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
+pub fn run(
+    arguments: PreflightArguments,
+    played: &Played<'_>,
+    executable: Executable,
+    games: &[Game],
+) -> CommandResult {
+    check_recordings(&arguments, played, games)?;
     throng_lab::report::make_folder(&arguments.report)?;
     let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
     let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
@@ -100,6 +116,7 @@ pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Execu
     let plan = PreflightPlan {
         base,
         change,
+        recording: None,
         words,
         base_words: slow(Slow::control),
         change_words: slow(Slow::clone),
@@ -108,25 +125,85 @@ pub fn run(arguments: PreflightArguments, played: &Played<'_>, executable: Execu
         frames_per_step: arguments.frames_per_step,
         valgrind: arguments.valgrind,
     };
-    match arguments.repeat {
-        Some(count) => repeat(&plan, count, &arguments, &stop),
-        None => {
-            let report = run_once(&plan, &arguments.report, &stop)?;
-            tell_report(&report, arguments.json)?;
-            Ok(match report.verdict {
-                Seen::Unknown => Verdict::Status(NOTHING_SAID),
-                _ if report.passed => Verdict::Fine,
-                _ => Verdict::Failed,
-            })
+    let of_recording = |path: &PathBuf| PreflightPlan {
+        recording: Some(path.clone()),
+        words: vec!["--recording".to_owned(), path.display().to_string()],
+        ..plan.clone()
+    };
+    let plans: Vec<PreflightPlan> = arguments.recording.iter().map(of_recording).collect();
+    match (&plans[..], arguments.repeat) {
+        ([], Some(count)) => repeat(&plan, count, &arguments, &stop),
+        ([], None) => run_each(&[plan], &arguments, &stop),
+        ([only], Some(count)) => repeat(only, count, &arguments, &stop),
+        (plans, _) => run_each(plans, &arguments, &stop),
+    }
+}
+
+/// Before anything is built: recordings can be opened and are of a game that is here, and nothing else is said of what is played.
+fn check_recordings(arguments: &PreflightArguments, played: &Played<'_>, games: &[Game]) -> Result<(), Box<dyn Error>> {
+    if arguments.recording.is_empty() {
+        return Ok(());
+    }
+    if let Some(word) = played.said_words().first() {
+        return Err(format!(
+            "{word} has no meaning with --recording: a recording is replayed as it was made; leave one of them out"
+        )
+        .into());
+    }
+    if arguments.repeat.is_some() && arguments.recording.len() > 1 {
+        return Err("--repeat takes one --recording at a time; its runs are kept in the folder of --report".into());
+    }
+    for path in &arguments.recording {
+        let recording = RecordingFiles::open(path).map_err(|error| {
+            format!("--recording {error}; name a folder into which a server recorded, or a segment of it")
+        })?;
+        check_game(recording.about(), path, games).map_err(|error| format!("--recording {error}"))?;
+    }
+    Ok(())
+}
+
+/// One run after the other: status 1 if anything is slower in one of them, otherwise 2 if nothing can be said of one.
+fn run_each(plans: &[PreflightPlan], arguments: &PreflightArguments, stop: &StopFlag) -> CommandResult {
+    let (mut reports, mut folders) = (Vec::new(), Vec::new());
+    for plan in plans {
+        let folder = match &plan.recording {
+            Some(path) if plans.len() > 1 => folder_for(path, &arguments.report, &folders),
+            _ => arguments.report.clone(),
+        };
+        let report = run_once(plan, &folder, stop)?;
+        folders.push(folder);
+        tell_report(&report, arguments.json)?;
+        reports.push(report);
+    }
+    if arguments.json {
+        match &reports[..] {
+            [only] => say(serde_json::to_string(only)?)?,
+            several => say(json!({"passed": several.iter().all(|report| report.passed), "workloads": several}))?,
         }
     }
+    Ok(if reports.iter().any(|report| !report.passed) {
+        Verdict::Failed
+    } else if reports.iter().any(|report| report.verdict == Seen::Unknown) {
+        Verdict::Status(NOTHING_SAID)
+    } else {
+        Verdict::Fine
+    })
+}
+
+/// A folder of the report's that is called as the recording is, and as none before.
+fn folder_for(recording: &Path, report: &Path, taken: &[PathBuf]) -> PathBuf {
+    let name = recording.file_stem().map_or_else(|| "recording".into(), |name| name.to_string_lossy());
+    let numbered = (2..).map(|number| report.join(format!("{name}-{number}")));
+    let mut names = std::iter::once(report.join(&*name)).chain(numbered);
+    names.find(|folder| !taken.contains(folder)).unwrap_or_else(|| report.to_owned())
 }
 
 fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<PreflightReport, Box<dyn Error>> {
     let line = StatusLine::new();
-    line.show("the first pair of processes starts");
+    let of = plan.recording.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+    line.show(&format!("{of}the first pair of processes starts"));
     let report = preflight::run(plan, stop, |pairs, left_s| {
-        line.show(&format!("{pairs} pairs of processes, {left_s:.0} s left"))
+        line.show(&format!("{of}{pairs} pairs of processes, {left_s:.0} s left"))
     });
     line.finish();
     let mut report = report?;
@@ -229,9 +306,10 @@ fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, stop
 
 fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error>> {
     if !report.did_the_same {
-        remark(
-            "note the two sent other packets in the same steps: they play differently, and times are those of different games",
-        );
+        remark(format_args!(
+            "note the two {}: they play differently, and times are those of different games",
+            report.other_by()
+        ));
     }
     if report.findings.took_disturbed {
         remark(format_args!(
@@ -248,12 +326,13 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
         remark(format_args!("note instructions: {by}; {missing}"));
     }
     if json {
-        return Ok(say(serde_json::to_string(report)?)?);
+        return Ok(());
     }
+    say(format_args!("{}; times are per {}", report.workload, report.per))?;
     say(table(&report.findings.subsystems).text())?;
     say(table(&report.findings.categories).text())?;
     let mut counts = TextTable::new([
-        Column::text("per frame", "name"),
+        Column::text(if report.per == "tick" { "per tick" } else { "per frame" }, "name"),
         Column::float("base", "base", 2),
         Column::float("change", "change", 2),
         Column::text("verdict", "verdict"),
@@ -267,19 +346,19 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
         ]);
     }
     say(counts.text())?;
-    let pairs = report.findings.pairs;
+    let pairs = format!("{} pairs of processes: {}", report.findings.pairs, report.workload);
     let seen: Vec<String> = report.seen().map(told).collect();
     let unknown: Vec<String> = report.unknown().map(name).collect();
     if !unknown.is_empty() {
         say(format_args!("cannot be said: {}; a longer run or a quieter host says more", unknown.join(", ")))?;
     }
     match report.verdict {
-        Seen::Unknown => say(format_args!("too little was measured to say anything, in {pairs} pairs of processes"))?,
+        Seen::Unknown => say(format_args!("too little was measured to say anything, in {pairs}"))?,
         _ if seen.is_empty() && unknown.is_empty() => {
-            say(format_args!("no difference seen in {pairs} pairs of processes"))?;
+            say(format_args!("no difference seen in {pairs}"))?;
         }
-        _ if seen.is_empty() => say(format_args!("no difference seen of the others, in {pairs} pairs of processes"))?,
-        _ => say(format_args!("{}\nin {pairs} pairs of processes", seen.join("\n")))?,
+        _ if seen.is_empty() => say(format_args!("no difference seen of the others, in {pairs}"))?,
+        _ => say(format_args!("{}\nin {pairs}", seen.join("\n")))?,
     }
     if let Some(page) = &report.report {
         remark(format_args!("report: {page}"));
@@ -340,6 +419,7 @@ mod tests {
         PreflightPlan {
             base: "no-base".into(),
             change: "no-change".into(),
+            recording: None,
             words: words.split(' ').map(str::to_owned).collect(),
             base_words: Vec::new(),
             change_words: Vec::new(),

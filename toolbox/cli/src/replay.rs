@@ -76,7 +76,8 @@ fn world_id(text: &str) -> Result<WorldId, String> {
 
 pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) -> CommandResult {
     let recording = RecordingFiles::open(&arguments.recording)?;
-    let game = game_of(&recording, &arguments.recording, arguments.capture.as_deref(), executable, games)?;
+    let recorder = arguments.capture.as_deref().map_or(ReplayRecorder::Off, ReplayRecorder::Captures);
+    let game = game_of(&recording, &arguments.recording, recorder, executable, games)?;
     let options = ReplayOptions {
         threads: arguments.workers.into(),
         real_time: arguments.real_time && !arguments.fast,
@@ -137,26 +138,27 @@ fn worlds_of(recording: &RecordingFiles) -> HashMap<u32, WorldFacts> {
     worlds
 }
 
+/// The flight recorder of a replay.
+#[derive(Clone, Copy)]
+pub enum ReplayRecorder<'a> {
+    Off,
+    /// It runs, and saves nothing.
+    On,
+    /// It runs, and its captures go into this folder.
+    Captures(&'a Path),
+}
+
 /// The game that was recorded, in this build, of the size and with the settings that it had. `path` is what mistakes say of the
-/// recording; with a folder for captures the flight recorder runs.
+/// recording.
 pub fn game_of(
     recording: &RecordingFiles,
     path: &Path,
-    captures: Option<&Path>,
+    recorder: ReplayRecorder<'_>,
     executable: Executable,
     games: &[Game],
 ) -> Result<ReplayGame, Box<dyn std::error::Error>> {
     let about = recording.about();
-    if games.iter().all(|game| game.name() != about.game) {
-        let known: Vec<&str> = games.iter().map(Game::name).collect();
-        return Err(format!(
-            "{}: the recording is of {}, and this executable has {}; replay it with the game's own",
-            path.display(),
-            about.game,
-            known.join(", ")
-        )
-        .into());
-    }
+    check_game(about, path, games)?;
     let words = served_words(about, executable, games);
     let matches = command_line(executable, games)
         .try_get_matches_from(words)
@@ -170,12 +172,32 @@ pub fn game_of(
         server.save_in(Box::new(NoSaves))?;
     }
     build_worlds(&mut server, &played.arguments)?;
-    if let Some(folder) = captures {
-        let mut settings = settings;
-        settings.recorder.rules = None;
-        drop(server.start_recorder(&settings, Some(folder), executable.full_name())?);
+    let captures = match recorder {
+        ReplayRecorder::Off => return Ok(server.into_replay()),
+        ReplayRecorder::On => None,
+        ReplayRecorder::Captures(folder) => Some(folder),
+    };
+    let mut settings = settings;
+    settings.recorder.rules = None;
+    if captures.is_none() {
+        (settings.recorder.on, settings.recorder.captures) = (true, None);
     }
+    drop(server.start_recorder(&settings, captures, executable.full_name())?);
     Ok(server.into_replay())
+}
+
+/// That this executable has the game of a recording.
+pub fn check_game(about: &About, path: &Path, games: &[Game]) -> Result<(), String> {
+    if games.iter().any(|game| game.name() == about.game) {
+        return Ok(());
+    }
+    let known: Vec<&str> = games.iter().map(Game::name).collect();
+    Err(format!(
+        "{}: the recording is of {}, and this executable has {}; replay it with the game's own",
+        path.display(),
+        about.game,
+        known.join(", ")
+    ))
 }
 
 /// Groups in which all worlds of the beginning are: some seconds.

@@ -1,16 +1,17 @@
-//! `workload`, a hidden command: a game with its bots in this one process, on a virtual clock, step by step as the parent
-//! process asks. `preflight` runs two builds of it in turns. What the two say to each other: docs/spec/workload.md.
+//! `workload`, a hidden command: a game with its bots in this one process, on a virtual clock, or a recording of it, step by step as
+//! the parent process asks. `preflight` runs two builds of it in turns. What the two say to each other: docs/spec/workload.md.
 
-use std::io::BufRead;
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use throng::recording::RecordingFiles;
 use throng::server::ServerError;
 use throng::settings::SaveStore;
-use throng_game::{Arguments, BuildError};
+use throng_game::{Arguments, BuildError, Game};
 use throng_platform::{process, sched};
-use throng_simulator::workload::{PlantKind, Workload};
+use throng_simulator::workload::{PlantKind, RecordedWorkload, ScopeTime, StepFigures, Workload};
 use throng_simulator::{Simulation, SimulationSettings};
 
 use crate::{
@@ -18,21 +19,25 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::say,
     played::Played,
+    replay::{ReplayRecorder, game_of},
 };
 
 #[derive(Args)]
 pub struct WorkloadArguments {
     /// Settings for the server; what they say of addresses, browsers, saves and captures does not apply. Without it
     /// `throng.toml` here, if there is one.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "recording")]
     config: Option<PathBuf>,
+    /// Replays a recording, with the game, size and settings that it was made with, instead of letting bots play.
+    #[arg(long, value_name = "FILE|FOLDER")]
+    recording: Option<PathBuf>,
     /// Runs with the same seed do the same work.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Runs on this core alone.
     #[arg(long)]
     core: Option<u32>,
-    /// Time of the server that goes by, when all bots are in, before the first step (s).
+    /// Time of the server that goes by, when all bots are in, before the first step (s). Of a recording, that since it began.
     #[arg(long, default_value_t = 3.0)]
     warm_up_s: f64,
     /// Test switch: lets a subsystem take so much more of its own time, in percent, by `work`, by cache `misses`, by a `wait`, or by
@@ -44,12 +49,19 @@ pub struct WorkloadArguments {
 /// Bots that are not in by then never will be (s, of the server).
 const JOIN_WITHIN_S: f64 = 120.0;
 
-pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
+pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Executable, games: &[Game]) -> CommandResult {
     if let Some(core) = arguments.core {
         sched::pin_this_thread(core)
             .map_err(|cause| format!("--core {core}: {cause}; name one that this process may use"))?;
     }
-    let mut workload = build(&arguments, played, executable)?;
+    match &arguments.recording {
+        Some(path) => replay(path, &arguments, executable, games),
+        None => play(&arguments, played, executable),
+    }
+}
+
+fn play(arguments: &WorkloadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
+    let mut workload = build(arguments, played, executable)?;
     if let Some(Slow { subsystem, kind, percent }) = &arguments.slow {
         workload.slow(subsystem, *kind, percent / 100.0).map_err(|error| format!("--slow: {error}"))?;
     }
@@ -58,29 +70,8 @@ pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Execut
         "game": played.game.name(), "players": played.arguments.players, "npcs": played.arguments.npcs,
         "instructions_missing": workload.instructions_missing(),
     }}))?;
-    for line in std::io::stdin().lock().lines() {
-        let line = line?;
-        let number = |order: &str| line.strip_prefix(order).and_then(|number| number.parse::<u32>().ok());
-        if let Some(steps) = number("scopes ") {
-            let scopes = workload.scopes(steps as usize);
-            let scopes: serde_json::Map<String, serde_json::Value> = scopes
-                .iter()
-                .map(|scope| (scope.name.to_owned(), json!([scope.subsystem, scope.count, scope.own_ns])))
-                .collect();
-            say(json!({"status": {"scopes": scopes}}))?;
-            continue;
-        }
-        let Some(frames) = number("step ") else {
-            return Err(format!("`{line}` is no order; `step FRAMES` and `scopes STEPS` are").into());
-        };
-        let step = workload.step(frames);
-        let times: serde_json::Map<String, serde_json::Value> =
-            step.times.iter().map(|time| (time.subsystem.to_owned(), json!([time.category, time.ns]))).collect();
-        say(json!({"status": {
-            "times_ns": times, "allocations": step.allocations, "packets_out": step.packets_out,
-            "bytes_out": step.bytes_out, "waited_ns": step.waited_ns,
-            "instructions": step.instructions,
-        }}))?;
+    while let Some(frames) = next_step(|steps| workload.scopes(steps))? {
+        say_step(&workload.step(frames))?;
     }
     let totals = workload.simulation().totals();
     say(json!({"report": {
@@ -90,12 +81,79 @@ pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Execut
     Ok(Verdict::Fine)
 }
 
+fn replay(path: &Path, arguments: &WorkloadArguments, executable: Executable, games: &[Game]) -> CommandResult {
+    let recording = RecordingFiles::open(path)?;
+    let game = game_of(&recording, path, ReplayRecorder::On, executable, games)?;
+    let answer = |workload: &mut RecordedWorkload, step: Option<StepFigures>| {
+        match step {
+            Some(step) => say_step(&step)?,
+            None => {
+                if let Some(Slow { subsystem, kind, percent }) = &arguments.slow {
+                    workload.slow(subsystem, *kind, percent / 100.0).map_err(|error| format!("--slow: {error}"))?;
+                }
+                let extent = workload.extent();
+                say(json!({"ready": {
+                    "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
+                    "game": recording.about().game, "recording": path, "worlds": extent.worlds, "ticks": extent.ticks_after,
+                    "instructions_missing": workload.instructions_missing(),
+                }}))?;
+            }
+        }
+        next_step(|steps| workload.scopes(steps))
+    };
+    let mut failed: Option<Box<dyn Error>> = None;
+    RecordedWorkload::play(&game, &recording, arguments.warm_up_s, |workload, step| {
+        answer(workload, step).unwrap_or_else(|error| {
+            failed = Some(error);
+            None
+        })
+    })
+    .map_err(|error| format!("{}: {error}", path.display()))?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    say(json!({"report": {"rss_mb": process::rss_bytes() as f64 / 1e6}}))?;
+    Ok(Verdict::Fine)
+}
+
+/// How many frames, or ticks of a recording, the next step is; none when that is all. Answers what else is asked before.
+fn next_step(scopes: impl Fn(usize) -> Vec<ScopeTime>) -> Result<Option<u32>, Box<dyn Error>> {
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let number = |order: &str| line.strip_prefix(order).and_then(|number| number.parse::<u32>().ok());
+        if let Some(steps) = number("scopes ") {
+            let scopes: serde_json::Map<String, serde_json::Value> = scopes(steps as usize)
+                .iter()
+                .map(|scope| (scope.name.to_owned(), json!([scope.subsystem, scope.count, scope.own_ns])))
+                .collect();
+            say(json!({"status": {"scopes": scopes}}))?;
+            continue;
+        }
+        let step = number("step ");
+        return match step {
+            Some(_) => Ok(step),
+            None => Err(format!("`{line}` is no order; `step FRAMES` and `scopes STEPS` are").into()),
+        };
+    }
+    Ok(None)
+}
+
+fn say_step(step: &StepFigures) -> std::io::Result<()> {
+    let times: serde_json::Map<String, serde_json::Value> =
+        step.times.iter().map(|time| (time.subsystem.to_owned(), json!([time.category, time.ns]))).collect();
+    say(json!({"status": {
+        "times_ns": times, "allocations": step.allocations, "packets_out": step.packets_out,
+        "bytes_out": step.bytes_out, "waited_ns": step.waited_ns,
+        "instructions": step.instructions, "states": step.states,
+    }}))
+}
+
 /// The game with all its bots in, warm.
 fn build(
     arguments: &WorkloadArguments,
     played: &Played<'_>,
     executable: Executable,
-) -> Result<Workload, Box<dyn std::error::Error>> {
+) -> Result<Workload, Box<dyn Error>> {
     let (mut settings, build_worlds) = played.game.find_settings(arguments.config.as_deref())?;
     // Nothing of this run is anybody's to keep, and without a recorder there would be no figures.
     (settings.recorder.on, settings.recorder.captures) = (true, None);

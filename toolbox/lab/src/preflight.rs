@@ -16,7 +16,8 @@
 //! - **Errors are counted for all subsystems at once** ([`statistics`]): an interval holds for all of them together but once in
 //!   [`statistics::FALSE_ALARMS_ONE_IN`] runs.
 //!
-//! A recording is to be a workload, too: whatever speaks docs/spec/workload.md can be compared, and words behind `--` go to it.
+//! A recording is a workload, too: both processes replay it, and a step is so many of its ticks (`pair`). Whatever speaks
+//! docs/spec/workload.md can be compared.
 
 pub mod binaries;
 pub mod instructions;

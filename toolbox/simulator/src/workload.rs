@@ -5,32 +5,28 @@
 //! can be held against each other step by step, and the noise of the work itself is in neither. The network is in memory: what
 //! the kernel takes for packets is not in here, and a load run measures that.
 //!
+//! A [recording](RecordedWorkload) is a workload, too: what is counted of it is counted the same way.
+//!
 //! Needs a recorder that runs, as `Server::start_recorder` starts one. The clients' work is on the calling thread, outside of
 //! every scope; the server's worlds are on threads of their own.
 
 mod instructions;
+mod meter;
 mod plant;
-
-use throng_platform::sched::ThreadSums;
-use throng_platform::ticks::{self, Calibration};
-use throng_profiler::site::{self, SUBSYSTEMS_MAX};
-use throng_profiler::{thread, world_scopes};
+mod recorded;
 
 use crate::simulation::Simulation;
 use instructions::Instructions;
+use meter::Meter;
 pub use plant::PlantKind;
-
-/// Waiting is nobody's work.
-const IDLE: &str = "idle";
+pub use recorded::RecordedWorkload;
 
 /// A simulation that is watched from step to step.
 pub struct Workload {
     simulation: Simulation,
-    calibration: Calibration,
+    meter: Meter,
     before: Seen,
     instructions: Result<Instructions, String>,
-    /// When each step began (time of the processor's counter).
-    begins: Vec<u64>,
 }
 
 /// What one step took.
@@ -47,6 +43,8 @@ pub struct StepFigures {
     pub waited_ns: u64,
     /// What the processor counted of the server's frames, where it does.
     pub instructions: Option<u64>,
+    /// Of a recording, a number of all states that it has hashes for so far: differs where the worlds went another way. Otherwise 0.
+    pub states: u64,
 }
 
 /// What scopes of one name took.
@@ -67,14 +65,11 @@ pub struct SubsystemTime {
     pub ns: u64,
 }
 
-/// All that is counted, since the start.
-#[derive(Clone)]
+/// All that is counted of the server, since the start.
 struct Seen {
-    ticks_of_counter: [u64; SUBSYSTEMS_MAX],
     allocations: u64,
     packets_out: u64,
     bytes_out: u64,
-    waited_ns: u64,
 }
 
 impl Workload {
@@ -82,16 +77,9 @@ impl Workload {
     pub fn new(simulation: Simulation) -> Self {
         let mut workload = Self {
             simulation,
-            calibration: Calibration::get(),
-            before: Seen {
-                ticks_of_counter: [0; SUBSYSTEMS_MAX],
-                allocations: 0,
-                packets_out: 0,
-                bytes_out: 0,
-                waited_ns: 0,
-            },
+            meter: Meter::new(),
+            before: Seen { allocations: 0, packets_out: 0, bytes_out: 0 },
             instructions: Instructions::open(),
-            begins: Vec::new(),
         };
         workload.before = workload.look();
         workload
@@ -118,7 +106,7 @@ impl Workload {
 
     /// Plays so many frames. Allocates: what is counted of the server is counted on its own threads and in its frames.
     pub fn step(&mut self, frames: u32) -> StepFigures {
-        self.begins.push(ticks::now());
+        self.meter.begin_step();
         let mut instructions = 0;
         for _ in 0..frames {
             self.simulation.step_players();
@@ -126,37 +114,24 @@ impl Workload {
             self.simulation.step_server();
             instructions += self.count_instructions().saturating_sub(before);
         }
+        let (times, waited_ns) = self.meter.end_step();
         let now = self.look();
-        let before = std::mem::replace(&mut self.before, now.clone());
-        let names = site::subsystems().into_iter().zip(site::subsystem_categories()).enumerate().skip(1);
-        let times =
-            names.filter(|(_, (name, _))| first_word(name) != IDLE).filter_map(|(number, (subsystem, category))| {
-                let taken = now.ticks_of_counter[number].saturating_sub(before.ticks_of_counter[number]);
-                (taken > 0).then(|| SubsystemTime { subsystem, category, ns: self.calibration.ns(taken) })
-            });
-        StepFigures {
-            times: times.collect(),
-            allocations: now.allocations - before.allocations,
-            packets_out: now.packets_out - before.packets_out,
-            bytes_out: now.bytes_out - before.bytes_out,
-            waited_ns: now.waited_ns.saturating_sub(before.waited_ns),
+        let figures = StepFigures {
+            times,
+            allocations: now.allocations - self.before.allocations,
+            packets_out: now.packets_out - self.before.packets_out,
+            bytes_out: now.bytes_out - self.before.bytes_out,
+            waited_ns,
             instructions: self.instructions.is_ok().then_some(instructions),
-        }
+            states: 0,
+        };
+        self.before = now;
+        figures
     }
 
     /// What scopes took in the last so many steps, what was waited left out; none of what the recorder no longer holds.
     pub fn scopes(&self, steps: usize) -> Vec<ScopeTime> {
-        let Some(begin) = self.begins.get(self.begins.len().saturating_sub(steps)) else { return Vec::new() };
-        let scopes = world_scopes::since(*begin).scopes.into_iter();
-        let scopes = scopes.filter(|scope| first_word(scope.subsystem) != IDLE);
-        scopes
-            .map(|scope| ScopeTime {
-                name: scope.name,
-                subsystem: scope.subsystem,
-                count: scope.count,
-                own_ns: scope.own_ns,
-            })
-            .collect()
+        self.meter.scopes(steps)
     }
 
     /// Those of the server's threads so far; 0 where they are not counted.
@@ -167,26 +142,10 @@ impl Workload {
     fn look(&mut self) -> Seen {
         let allocations = self.simulation.allocations();
         let server = self.simulation.server_mut();
-        let mut seen = Seen {
-            ticks_of_counter: [0; SUBSYSTEMS_MAX],
+        Seen {
             allocations,
             packets_out: server.count_of("net.packets_out"),
             bytes_out: server.count_of("net.bytes_out"),
-            waited_ns: 0,
-        };
-        for cells in thread::all() {
-            for (sum, ticks) in seen.ticks_of_counter.iter_mut().zip(cells.subsystem_ticks()) {
-                *sum += ticks;
-            }
-            if cells.is_alive() && cells.class() == thread::ThreadClass::ShortTask {
-                let waited = ThreadSums::open(cells.tid()).and_then(|sums| sums.read_waiting_ns());
-                seen.waited_ns += waited.unwrap_or(0);
-            }
         }
-        seen
     }
-}
-
-fn first_word(subsystem: &str) -> &str {
-    subsystem.split_once('.').map_or(subsystem, |(first, _)| first)
 }

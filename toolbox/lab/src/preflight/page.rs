@@ -21,7 +21,7 @@ pub(super) fn page(report: &PreflightReport) -> String {
         },
         subtitle: html! {
             "Is the change slower than the base? Change " code { (report.change.commit) } ", base " code { (report.base.commit) }
-            ", " (played(report))
+            ", " (report.workload)
         },
     };
     let sections = html! {
@@ -29,7 +29,7 @@ pub(super) fn page(report: &PreflightReport) -> String {
             section {
                 h2 { "Not the same work" }
                 p {
-                    "The two sent other packets in the same steps: they play differently, and times are those of different games. "
+                    "The two " (report.other_by()) ": they play differently, and times are those of different games. "
                     "What is slower may simply have had more to do; see the counts below."
                 }
             }
@@ -37,7 +37,7 @@ pub(super) fn page(report: &PreflightReport) -> String {
         (what_differs(report))
         (how_sure(report))
         (what_next(report))
-        section { h2 { "All subsystems" } (findings(&report.findings.subsystems)) (legend()) }
+        section { h2 { "All subsystems" } (findings(&report.findings.subsystems)) (legend(report.per)) }
         section { h2 { "Categories" } p { "Sums of the subsystems under a heading." } (findings(&report.findings.categories)) }
         (counts(report))
         (surroundings(report))
@@ -56,7 +56,7 @@ fn title(report: &PreflightReport) -> String {
         match (subsystems.is_empty(), categories.is_empty()) {
             (false, _) => subsystems.join(", "),
             (true, false) => format!("category {}", categories.join(", ")),
-            (true, true) => "the whole frame".to_owned(),
+            (true, true) => format!("the whole {}", report.per),
         }
     };
     match report.verdict {
@@ -66,12 +66,6 @@ fn title(report: &PreflightReport) -> String {
         Verdict::Unknown => "Too little was measured to say anything".to_owned(),
         _ => "No difference seen".to_owned(),
     }
-}
-
-fn played(report: &PreflightReport) -> String {
-    let count = |key: &str| report.played[key].as_u64().map_or_else(|| "?".to_owned(), |count| grouped(count as f64));
-    let game = report.played["game"].as_str().unwrap_or("a game");
-    format!("{game} with {} players and {} NPCs", count("players"), count("npcs"))
 }
 
 fn what_differs(report: &PreflightReport) -> Markup {
@@ -87,8 +81,8 @@ fn what_differs(report: &PreflightReport) -> Markup {
         section {
             h2 { "What differs" }
             ul {
-                @for finding in &seen { li { (sentence(finding)) } }
-                @for finding in &whole { li { (sentence(finding)) } }
+                @for finding in &seen { li { (sentence(finding, report.per)) } }
+                @for finding in &whole { li { (sentence(finding, report.per)) } }
                 @if !wide.is_empty() {
                     li {
                         b { "Cannot be said" } " of " (wide.join(", ")) ": their intervals are wider than "
@@ -107,11 +101,11 @@ fn what_differs(report: &PreflightReport) -> Markup {
 }
 
 /// What is known of one, for who reads nothing else.
-fn sentence(finding: &Finding) -> Markup {
+fn sentence(finding: &Finding, per: &str) -> Markup {
     let Finding { base_us, change_us, verdict, .. } = finding;
-    let name = html! { @if finding.name == WHOLE { "The whole frame" } @else { code { (finding.name) } } };
+    let name = html! { @if finding.name == WHOLE { "The whole " (per) } @else { code { (finding.name) } } };
     let share =
-        html! { @if finding.name != WHOLE { " It is " (percent(100.0 * finding.share)) " of a frame's time." } };
+        html! { @if finding.name != WHOLE { " It is " (percent(100.0 * finding.share)) " of a " (per) "'s time." } };
     let between = html! { @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
     " between " (signed(low)) " and " (signed(high)) } };
     html! {
@@ -119,10 +113,10 @@ fn sentence(finding: &Finding) -> Markup {
         @match verdict {
             Verdict::Slower | Verdict::Faster => {
                 " is " b { (verdict.name()) @if let Some(shift) = finding.shift_percent { " by " (percent(shift.abs())) } }
-                ": " (number(*change_us)) " µs per frame instead of " (number(*base_us)) ". Surely" (between) "." (share)
+                ": " (number(*change_us)) " µs per " (per) " instead of " (number(*base_us)) ". Surely" (between) "." (share)
             }
-            Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per frame that were not there." (share) }
-            Verdict::Gone => { " is " b { "gone" } ": " (number(*base_us)) " µs per frame less." (share) }
+            Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per " (per) " that were not there." (share) }
+            Verdict::Gone => { " is " b { "gone" } ": " (number(*base_us)) " µs per " (per) " less." (share) }
             Verdict::None => { ": no difference seen; if there is one, it is" (between) "." (share) }
             Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (share) }
             Verdict::Small => { " takes too little to be judged." }
@@ -141,7 +135,7 @@ fn how_sure(report: &PreflightReport) -> Markup {
         section {
             h2 { "How sure" }
             p {
-                (findings.pairs) " pairs of processes played the same frames in turns, one of each build. The intervals hold for all "
+                (findings.pairs) " pairs of processes played the same " (report.per) "s in turns, one of each build. The intervals hold for all "
                 "subsystems at once: of " (grouped(FALSE_ALARMS_ONE_IN)) " runs in which nothing differs, one names something. Something is "
                 "named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time."
             }
@@ -179,7 +173,7 @@ fn what_next(report: &PreflightReport) -> Markup {
                     table {
                         tr {
                             th { "Scope" } th { "Of" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "More, µs" }
-                            th.n { "Base, per frame" } th.n { "Change, per frame" }
+                            th.n { "Base, per " (report.per) } th.n { "Change, per " (report.per) }
                         }
                         @for scope in &report.scopes {
                             tr {
@@ -194,7 +188,12 @@ fn what_next(report: &PreflightReport) -> Markup {
                         }
                     }
                 }
-                p { "A capture of the change shows them within its frames. Under the same load, saved once its bots are in, and opened as a page:" }
+                p {
+                    @match report.per {
+                        "tick" => { "A capture of the change's replay shows them within its ticks. Saved at the end of the recording, and opened as a page:" }
+                        _ => { "A capture of the change shows them within its frames. Under the same load, saved once its bots are in, and opened as a page:" }
+                    }
+                }
                 pre { @for line in &report.look { (line) "\n" } }
             }
         }
@@ -229,10 +228,10 @@ fn findings(findings: &[Finding]) -> Markup {
     }
 }
 
-fn legend() -> Markup {
+fn legend(per: &str) -> Markup {
     let words = [
         ("share", "of the time of all scopes, in the build in which it is more".to_owned()),
-        ("base, change", "time per frame in each build, without that of other subsystems inside".to_owned()),
+        ("base, change", format!("time per {per} in each build, without that of other subsystems inside")),
         ("shift", "how much more of its own time the change takes".to_owned()),
         ("low, high", "the interval in which the shift surely is".to_owned()),
         ("slower, faster", format!("the whole interval is beyond {} %", number(100.0 * SHIFT_MIN))),
@@ -243,7 +242,7 @@ fn legend() -> Markup {
             format!("the interval is wider than {} %, or it works too seldom", number(100.0 * UNKNOWN_MIN)),
         ),
         ("small", format!("less than {} % of all: not judged", number(100.0 * SHARE_MIN))),
-        (WHOLE, "all scopes of a frame together".to_owned()),
+        (WHOLE, format!("all scopes of a {per} together")),
     ];
     html! {
         dl.legend-of-words {
@@ -255,7 +254,7 @@ fn legend() -> Markup {
 fn counts(report: &PreflightReport) -> Markup {
     html! {
         section {
-            h2 { "Counts, per frame" }
+            h2 { "Counts, per " (report.per) }
             table {
                 tr { th { "What" } th.n { "Base" } th.n { "Change" } th { "Verdict" } }
                 @for count in &report.counts {
@@ -266,10 +265,10 @@ fn counts(report: &PreflightReport) -> Markup {
                 @match (report.instructions.by, &report.instructions.missing) {
                     ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) }
                     ("valgrind", missing) => {
-                        "Instructions are valgrind's, of some frames, bots included; the processor's counters were not there ("
+                        "Instructions are valgrind's, of some " (report.per) "s, with all that the process does in them; the processor's counters were not there ("
                         (missing.as_deref().unwrap_or("unknown")) ")."
                     }
-                    (by, _) => { "Instructions are of the server's frames, by " (by) "." }
+                    (by, _) => { "Instructions are of the server's " (report.per) "s, by " (by) "." }
                 }
             }
         }
@@ -285,10 +284,10 @@ fn surroundings(report: &PreflightReport) -> Markup {
                 @for (which, build) in [("Base", &report.base), ("Change", &report.change)] {
                     tr { th { (which) } td { code { (build.path) } ", commit " code { (build.commit) } ", content " code { (build.content) } } }
                 }
-                tr { th { "Played" } td { (played(report)) } }
+                tr { th { "Played" } td { (report.workload) } }
                 tr {
                     th { "Measured" }
-                    td { (report.findings.pairs) " pairs of " (report.steps_per_pair) " steps of " (report.frames_per_step) " frames" }
+                    td { (report.findings.pairs) " pairs of " (report.steps_per_pair) " steps of " (report.per_step) " " (report.per) "s" }
                 }
                 (machine_rows(&report.machine))
             }
@@ -326,11 +325,13 @@ mod tests {
             played: serde_json::json!({"game": "meadow", "players": 40, "npcs": 800}),
             scopes: [2e5, ai].map(|ns| [("ai.plan.search".to_owned(), ("ai.plan".to_owned(), 40, ns as u64))].into()),
             scopes_steps: 20,
+            per_step: 1,
             instructions_missing: [Some("no counters".to_owned()), None],
         };
         let plan = PreflightPlan {
             base: "old/throng".into(),
             change: "new/throng".into(),
+            recording: None,
             words: ["--game", "meadow"].map(str::to_owned).to_vec(),
             base_words: Vec::new(),
             change_words: Vec::new(),

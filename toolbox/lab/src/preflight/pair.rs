@@ -29,6 +29,17 @@ pub enum PreflightError {
          its last words:\n{words}"
     )]
     Ended { which: &'static str, status: String, command: String, words: String },
+    #[error(
+        "{which} cannot replay {recording} ({status}); its last words:\n{words}\n\
+         A build that does not know --recording is from before preflight had recordings; one that reads inputs or checkpoints as others \
+         needs a recording made by a build from after that. Try it by hand: {command}"
+    )]
+    CannotReplay { which: &'static str, recording: String, status: String, command: String, words: String },
+    #[error(
+        "{recording} is too short for a verdict: after its first seconds it has {ticks} ticks of {worlds} worlds, and {STEPS_MIN} steps of \
+         {per_step} ticks are needed; {hint}"
+    )]
+    TooShort { recording: String, ticks: u64, worlds: u64, per_step: u64, hint: String },
     #[error("{which} said nothing for {} s; its last words:\n{words}", after.as_secs())]
     Silent { which: &'static str, after: Duration, words: String },
     #[error("{which} said what cannot be read: {cause}")]
@@ -47,6 +58,8 @@ pub(super) struct Step {
     pub packets_out: u64,
     pub bytes_out: u64,
     pub waited_ns: u64,
+    /// Of a recording, a number of its states so far.
+    pub states: u64,
     /// Of the server's frames; none where they are not counted.
     pub instructions: Option<u64>,
 }
@@ -65,9 +78,11 @@ impl Step {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PairFigures {
     pub steps: Vec<(Step, Step)>,
+    /// Frames of a step; of a recording, ticks of all its worlds together.
+    pub per_step: u32,
     /// Commits, by the builds' own word.
     pub commits: [String; 2],
-    /// What was played: game, players, NPCs.
+    /// What was played: game, players, NPCs; or worlds and ticks of a recording.
     pub played: Value,
     /// Why each does not count instructions, if it does not.
     pub instructions_missing: [Option<String>; 2],
@@ -109,11 +124,21 @@ pub(super) fn run(
         steps: Vec::new(),
         commits: [0, 1].map(|which| ready[which]["commit"].as_str().unwrap_or("unknown").to_owned()),
         played: ready[0].clone(),
+        per_step: plan.frames_per_step,
         instructions_missing: [0, 1].map(|which| instructions_missing(&ready[which])),
         ..PairFigures::default()
     };
-    let (begin, order) = (Instant::now(), format!("step {}", plan.frames_per_step));
-    for step in 0..steps.unwrap_or(STEPS_MAX) {
+    let steps_max = match &plan.recording {
+        // Whoever is to stop hears of no end.
+        Some(recording) if !stop.requested() => {
+            let fits;
+            (pair.per_step, fits) = of_recording(plan, recording, &ready)?;
+            fits
+        }
+        _ => STEPS_MAX,
+    };
+    let (begin, order) = (Instant::now(), format!("step {}", pair.per_step));
+    for step in 0..steps.unwrap_or(STEPS_MAX).min(steps_max) {
         let is_over = steps.is_none() && step >= STEPS_MIN && begin.elapsed().as_secs_f64() >= plan.pair_s;
         if is_over || stop.requested() {
             break;
@@ -137,6 +162,27 @@ pub(super) fn run(
     Ok(pair)
 }
 
+/// Ticks of a step: so many of each world; and how many such steps both builds have of the recording.
+fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> Result<(u32, u32), PreflightError> {
+    let least = |key: &str| ready.iter().map(|ready| ready[key].as_u64().unwrap_or(0)).min().unwrap_or(0);
+    let (ticks, worlds) = (least("ticks"), least("worlds"));
+    let per_step = u64::from(plan.frames_per_step) * worlds.max(1);
+    let fits = ticks / per_step;
+    if fits < u64::from(STEPS_MIN) {
+        let frames = ticks / (worlds.max(1) * u64::from(STEPS_MIN));
+        let shorter = if frames > 0 { format!(", or say --frames-per-step {frames}") } else { String::new() };
+        let hint = format!("record for longer{shorter}");
+        return Err(PreflightError::TooShort {
+            recording: recording.display().to_string(),
+            ticks,
+            worlds,
+            per_step,
+            hint,
+        });
+    }
+    Ok((per_step.try_into().unwrap_or(u32::MAX), fits.min(STEPS_MAX.into()) as u32))
+}
+
 fn instructions_missing(ready: &Value) -> Option<String> {
     match ready.get("instructions_missing") {
         Some(Value::Null) => None,
@@ -150,6 +196,7 @@ struct Process {
     which: &'static str,
     child: Child,
     command: String,
+    recording: Option<String>,
 }
 
 impl Process {
@@ -165,7 +212,8 @@ impl Process {
             path: path.display().to_string(),
             cause,
         })?;
-        Ok(Self { which: NAMES[which], child, command })
+        let recording = plan.recording.as_ref().map(|path| path.display().to_string());
+        Ok(Self { which: NAMES[which], child, command, recording })
     }
 
     fn ready(&mut self, stop: &StopFlag) -> Result<Value, PreflightError> {
@@ -206,7 +254,11 @@ impl Process {
         let status = self.child.exit_status(Instant::now() + END_WITHIN);
         let status = status.map_or_else(|| "still there".to_owned(), |status: ExitStatus| status.to_string());
         let words = self.child.tail().join("\n");
-        PreflightError::Ended { which: self.which, status, command: self.command.clone(), words }
+        let (which, command) = (self.which, self.command.clone());
+        match self.recording.clone() {
+            Some(recording) => PreflightError::CannotReplay { which, recording, status, command, words },
+            None => PreflightError::Ended { which, status, command, words },
+        }
     }
 
     fn silent(&mut self, after: Duration) -> PreflightError {

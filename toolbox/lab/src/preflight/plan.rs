@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub struct PreflightPlan {
     pub base: PathBuf,
     pub change: PathBuf,
+    /// What is replayed, if bots do not play: file or folder.
+    pub recording: Option<PathBuf>,
     /// Words of both, and of each alone (a test switch).
     pub words: Vec<String>,
     pub base_words: Vec<String>,
@@ -15,7 +17,7 @@ pub struct PreflightPlan {
     pub seconds: u32,
     /// What one pair is measured for (s), its start left out.
     pub pair_s: f64,
-    /// Frames of a step. Too few → switching between the processes is what is measured; too many → what the host does between the two
+    /// Frames of a step; of a recording, ticks of each world. Too few → switching between the processes is what is measured; too many → what the host does between the two
     /// is.
     pub frames_per_step: u32,
     /// Whether valgrind is to count instructions, where the processor does not.

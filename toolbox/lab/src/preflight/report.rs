@@ -12,6 +12,7 @@ use super::page;
 use super::pair::{PairFigures, Step};
 use super::plan::PreflightPlan;
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict};
+use crate::page::grouped;
 use crate::report::{ReportError, ReportFiles};
 
 /// Two builds, compared.
@@ -24,22 +25,28 @@ pub struct PreflightReport {
     pub verdict: Verdict,
     pub base: Build,
     pub change: Build,
-    /// What was played: game, players, NPCs.
+    /// What both did, in words: a game with its bots, or a recording.
+    pub workload: String,
+    /// What was played: game, players, NPCs; or worlds and ticks of a recording.
     pub played: Value,
+    /// What times and counts are of: `frame`; of a recording, `tick` of one world.
+    pub per: &'static str,
     pub findings: Findings,
     /// Of each subsystem that differs, the scopes that do most.
     pub scopes: Vec<ScopeChange>,
     /// Commands by which one sees more of the change.
     pub look: Vec<String>,
     pub counts: Vec<Count>,
-    /// Whether both sent as many packets and bytes in each step: if not, they play differently, and times are those of
-    /// different games.
+    /// Whether both sent as many packets and bytes in each step, or came to the same states of a recording: if not, they play
+    /// differently, and times are those of different games.
     pub did_the_same: bool,
     /// How instructions were counted, which are among `counts`.
     pub instructions: Instructions,
     pub seconds_per_pair: f64,
     pub steps_per_pair: usize,
     pub frames_per_step: u32,
+    /// Frames of a step; of a recording, ticks of all its worlds together.
+    pub per_step: u32,
     pub machine: Machine,
     pub command: String,
     /// Where the page is, once it is written.
@@ -61,15 +68,15 @@ pub struct Build {
 pub struct ScopeChange {
     pub name: String,
     pub subsystem: String,
-    /// Without scopes inside, per frame (µs).
+    /// Without scopes inside, per frame or tick (µs).
     pub base_us: f64,
     pub change_us: f64,
-    /// So many per frame.
+    /// So many per frame or tick.
     pub base_count: f64,
     pub change_count: f64,
 }
 
-/// What is counted and not timed, per frame.
+/// What is counted and not timed, per frame or tick.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Count {
     pub name: &'static str,
@@ -88,7 +95,8 @@ const ADMIN_ADDRESS: &str = "127.0.0.1:9100";
 
 impl PreflightReport {
     pub(super) fn new(plan: &PreflightPlan, pairs: &[PairFigures]) -> Self {
-        let findings = statistics::find(pairs, plan.frames_per_step);
+        let per_step = pairs.first().map_or(plan.frames_per_step, |pair| pair.per_step);
+        let findings = statistics::find(pairs, per_step);
         let verdict = verdict(&findings);
         let commits = pairs.first().map(|pair| pair.commits.clone()).unwrap_or_default();
         let build = |path: &Path, commit: &String| Build {
@@ -104,22 +112,30 @@ impl PreflightReport {
             verdict,
             base: build(&plan.base, &commits[0]),
             change: build(&plan.change, &commits[1]),
+            workload: workload(plan, pairs),
             played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
-            scopes: scopes(&findings, pairs, plan.frames_per_step),
+            per: if plan.recording.is_some() { "tick" } else { "frame" },
+            scopes: scopes(&findings, pairs, per_step),
             look: look(plan),
             findings,
-            counts: counts(pairs, plan.frames_per_step),
-            did_the_same: pairs
-                .iter()
-                .flat_map(|pair| &pair.steps)
-                .all(|(base, change)| (base.packets_out, base.bytes_out) == (change.packets_out, change.bytes_out)),
+            counts: counts(plan, pairs, per_step),
+            did_the_same: pairs.iter().flat_map(|pair| &pair.steps).all(|(base, change)| did_the_same(base, change)),
             instructions: Instructions::of(pairs),
             seconds_per_pair: step_s.sum::<f64>() / pairs.len().max(1) as f64,
             steps_per_pair,
             frames_per_step: plan.frames_per_step,
+            per_step,
             machine: Machine::here(),
             command: std::env::args().collect::<Vec<_>>().join(" "),
             report: None,
+        }
+    }
+
+    /// By what it is seen that the two play differently, if they do.
+    pub fn other_by(&self) -> &'static str {
+        match self.per {
+            "tick" => "came to other states in the same ticks of the recording",
+            _ => "sent other packets in the same steps",
         }
     }
 
@@ -137,7 +153,7 @@ impl PreflightReport {
         self.findings.subsystems.iter().chain(&self.findings.categories)
     }
 
-    /// What valgrind counted of a frame of each, or why it did not.
+    /// What valgrind counted of a frame or tick of each, or why it did not.
     pub(super) fn add_valgrind(&mut self, counted: Result<[f64; 2], String>) {
         let missing = self.instructions.missing.take().unwrap_or_default();
         match counted {
@@ -157,6 +173,21 @@ impl PreflightReport {
         self.report = Some(files.html.display().to_string());
         files.write(folder, &serde_json::to_value(&*self)?, &page::page(self))
     }
+}
+
+fn workload(plan: &PreflightPlan, pairs: &[PairFigures]) -> String {
+    let played = pairs.first().map(|pair| pair.played.clone()).unwrap_or_default();
+    let count = |key: &str| played[key].as_u64().map_or_else(|| "?".to_owned(), |count| grouped(count as f64));
+    let game = played["game"].as_str().unwrap_or("a game");
+    match &plan.recording {
+        Some(path) => format!("recording {} ({game}, worlds: {})", path.display(), count("worlds")),
+        None => format!("{game} with {} players and {} NPCs", count("players"), count("npcs")),
+    }
+}
+
+fn did_the_same(base: &Step, change: &Step) -> bool {
+    let done = |step: &Step| (step.packets_out, step.bytes_out, step.states);
+    done(base) == done(change)
 }
 
 /// In a word. What is new has nothing to be slower than, but its time is added; unless as much went with what is gone, as where
@@ -184,7 +215,7 @@ fn verdict(findings: &Findings) -> Verdict {
 }
 
 /// Of subsystems that differ, the scopes that do most, each subsystem's largest difference first.
-fn scopes(findings: &Findings, pairs: &[PairFigures], frames_per_step: u32) -> Vec<ScopeChange> {
+fn scopes(findings: &Findings, pairs: &[PairFigures], per_step: u32) -> Vec<ScopeChange> {
     let told: Vec<&PairFigures> = pairs.iter().filter(|pair| pair.scopes.iter().all(|of| !of.is_empty())).collect();
     let mut names: Vec<(&str, &str)> = told
         .iter()
@@ -196,7 +227,7 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], frames_per_step: u32) -> V
     names.dedup();
     let middle = |which: usize, name: &str, of: fn(&(String, u64, u64)) -> u64| {
         let per_frame = told.iter().map(|pair| {
-            let frames = pair.scopes_steps as f64 * f64::from(frames_per_step);
+            let frames = pair.scopes_steps as f64 * f64::from(per_step);
             pair.scopes[which].get(name).map_or(0.0, |sum| of(sum) as f64 / frames.max(1.0))
         });
         throng_history::changes::median(&mut per_frame.collect::<Vec<_>>())
@@ -224,24 +255,29 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], frames_per_step: u32) -> V
 /// The change under the same load, for as long as it takes to save what its recorder holds, and how that is read.
 fn look(plan: &PreflightPlan) -> Vec<String> {
     let (program, words) = (plan.change.display(), plan.words.join(" "));
+    let show = format!("{program} capture show captures/THE-NEWEST --html");
+    if let Some(recording) = &plan.recording {
+        return vec![format!("{program} replay {} --capture captures", recording.display()), show];
+    }
     vec![
         format!(
             "{program} load {words} --settle-s-max 0 --seconds 60 --admin-address {ADMIN_ADDRESS} --captures captures &"
         ),
         format!("{program} capture save --connect {ADMIN_ADDRESS}"),
-        format!("{program} capture show captures/THE-NEWEST --html"),
+        show,
     ]
 }
 
 /// A count by its name.
 type Counted = (&'static str, fn(&Step) -> u64);
 
-fn counts(pairs: &[PairFigures], frames_per_step: u32) -> Vec<Count> {
-    let mut counted: Vec<Counted> = vec![
-        ("allocations", |step| step.allocations),
-        ("packets_out", |step| step.packets_out),
-        ("bytes_out", |step| step.bytes_out),
-    ];
+fn counts(plan: &PreflightPlan, pairs: &[PairFigures], per_step: u32) -> Vec<Count> {
+    let mut counted: Vec<Counted> = vec![("allocations", |step| step.allocations)];
+    // Nobody is there whom a replay could send anything.
+    if plan.recording.is_none() {
+        counted
+            .extend::<[Counted; 2]>([("packets_out", |step| step.packets_out), ("bytes_out", |step| step.bytes_out)]);
+    }
     if instructions::are_counted(pairs) {
         counted.push(("instructions", |step| step.instructions.unwrap_or(0)));
     }
@@ -266,7 +302,7 @@ fn counts(pairs: &[PairFigures], frames_per_step: u32) -> Vec<Count> {
         } else {
             "none"
         };
-        let frames = pairs.iter().map(|pair| pair.steps.len() as f64).sum::<f64>() * f64::from(frames_per_step);
+        let frames = pairs.iter().map(|pair| pair.steps.len() as f64).sum::<f64>() * f64::from(per_step);
         let per_frame = |all: f64| all / frames.max(1.0);
         let (base, change) = sums.iter().fold((0.0, 0.0), |all, sums| (all.0 + sums.0, all.1 + sums.1));
         Count { name, base: per_frame(base), change: per_frame(change), verdict }
@@ -278,13 +314,49 @@ fn counts(pairs: &[PairFigures], frames_per_step: u32) -> Vec<Count> {
 mod tests {
     use super::*;
 
+    fn plan(recording: Option<&str>) -> PreflightPlan {
+        PreflightPlan {
+            base: "old/throng".into(),
+            change: "new/throng".into(),
+            recording: recording.map(Into::into),
+            words: Vec::new(),
+            base_words: Vec::new(),
+            change_words: Vec::new(),
+            seconds: 30,
+            pair_s: 1.0,
+            frames_per_step: 10,
+            valgrind: false,
+        }
+    }
+
+    /// Promise: a recording is named, its times are of ticks, and what is to look at is a replay of it; builds that come to other states
+    /// are told apart.
+    #[test]
+    fn a_recording_is_the_workload_by_its_name() {
+        let of = |states: u64| {
+            let step = |states| Step { states, ..Step::default() };
+            let pair = PairFigures {
+                steps: vec![(step(7), step(states)); 4],
+                per_step: 30,
+                played: serde_json::json!({"game": "meadow", "worlds": 3, "ticks": 900}),
+                ..PairFigures::default()
+            };
+            PreflightReport::new(&plan(Some("evening")), &[pair])
+        };
+        let report = of(7);
+        assert_eq!(report.workload, "recording evening (meadow, worlds: 3)");
+        assert_eq!((report.per, report.per_step, report.did_the_same), ("tick", 30, true));
+        assert_eq!(report.look[0], "new/throng replay evening --capture captures");
+        assert!(!of(8).did_the_same);
+    }
+
     #[test]
     fn counts_differ_where_they_do_in_all_pairs() {
         let pair = |allocations: u64, bytes: u64| {
             let step = |allocations, bytes_out| Step { allocations, bytes_out, packets_out: 5, ..Step::default() };
             PairFigures { steps: vec![(step(100, 1_000), step(allocations, bytes)); 4], ..PairFigures::default() }
         };
-        let found = counts(&[pair(110, 1_000), pair(120, 900)], 10);
+        let found = counts(&plan(None), &[pair(110, 1_000), pair(120, 900)], 10);
         let told: Vec<_> = found.iter().map(|count| (count.name, count.verdict)).collect();
         assert_eq!(told, [("allocations", "more"), ("packets_out", "none"), ("bytes_out", "none")]);
         assert_eq!((found[0].base, found[0].change), (10.0, 11.5));
@@ -296,10 +368,13 @@ mod tests {
             let step = |instructions| Step { instructions, ..Step::default() };
             PairFigures { steps: vec![(step(Some(1_000)), step(change)); 4], ..PairFigures::default() }
         };
-        let found = counts(&[pair(Some(1_010)), pair(Some(1_020))], 10);
+        let found = counts(&plan(None), &[pair(Some(1_010)), pair(Some(1_020))], 10);
         let last = found.last().map(|count| (count.name, count.base, count.change, count.verdict));
         assert_eq!(last, Some(("instructions", 100.0, 101.5, "more")));
-        assert_eq!(counts(&[pair(Some(1_010)), pair(None)], 10).len(), 3);
+        assert_eq!(counts(&plan(None), &[pair(Some(1_010)), pair(None)], 10).len(), 3);
+        let of_recording = counts(&plan(Some("r")), &[pair(Some(1_010)), pair(Some(1_020))], 10);
+        let told: Vec<_> = of_recording.iter().map(|count| count.name).collect();
+        assert_eq!(told, ["allocations", "instructions"], "a replay sends nothing");
     }
 
     fn finding(name: &str, verdict: Verdict, base_us: f64, change_us: f64) -> Finding {
