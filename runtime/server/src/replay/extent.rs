@@ -2,7 +2,7 @@
 //!
 //! Reads the groups and replays nothing. Cost: that of unpacking what is counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use throng_scheduler::Hertz;
 use throng_world::{
@@ -16,7 +16,7 @@ use crate::recording::{Block, Group, RecordingFiles};
 /// How many ticks of how many worlds a recording has, of those that have a state before them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// The most that ticked at one time.
+    /// How many tick at one time, by the one that ticks most: those that rest meanwhile count for less. Mean, rounded up.
     pub worlds: u32,
     /// Ticks of all worlds that were written within the first time that was asked for.
     pub ticks_at_first: u64,
@@ -37,47 +37,52 @@ impl Extent {
     /// Of the first `until_ms` of a recording, of which the first `first_ms` are counted apart.
     pub fn of(recording: &RecordingFiles, first_ms: u32, until_ms: u32) -> Self {
         let (mut extent, mut worlds, mut began_ms) = (Self::default(), HashMap::new(), None);
+        // Of the world that has most in each group.
+        let mut ticks_of_one = 0;
         recording.read(|group| {
             let at_ms = group.at_ms.saturating_sub(*began_ms.get_or_insert(group.at_ms));
             if at_ms >= until_ms {
                 return false;
             }
-            let ticks = extent.take_group(&group, &mut worlds);
+            let ticks_of_each = ticks_in(&group, &mut worlds);
+            let ticks: u64 = ticks_of_each.values().sum();
+            ticks_of_one += ticks_of_each.values().max().copied().unwrap_or(0);
             *(if at_ms < first_ms { &mut extent.ticks_at_first } else { &mut extent.ticks_after }) += ticks;
             true
         });
+        let ticks = extent.ticks_at_first + extent.ticks_after;
+        extent.worlds = ticks.div_ceil(ticks_of_one.max(1)) as u32;
         extent
     }
+}
 
-    fn take_group(&mut self, group: &Group, worlds: &mut HashMap<WorldId, Seen>) -> u64 {
-        let (mut current, mut ticking, mut ticks) = (None, HashSet::new(), 0);
-        for block in group.blocks().map_while(Result::ok) {
-            match (block, current) {
-                (Block::World(world, plan), _) => {
-                    let seen = Seen { rate_hz: plan.rate_hz, has_state: false, number: None };
-                    worlds.entry(world).or_insert(seen).rate_hz = plan.rate_hz;
-                }
-                (Block::Part { world, number }, _) => {
-                    current = Some(world);
-                    let Some(seen) = worlds.get_mut(&world) else { continue };
-                    let expected = seen.number.replace(number.wrapping_add(1));
-                    seen.has_state &= expected.is_none_or(|expected| expected == number) || number == 0;
-                }
-                (Block::Built | Block::Checkpoint { .. }, Some(world)) => {
-                    worlds.entry(world).and_modify(|seen| seen.has_state = true);
-                }
-                (Block::Ended(_), Some(world)) => drop(worlds.remove(&world)),
-                (Block::Ticks(bytes), Some(world)) => {
-                    let Some(seen) = worlds.get(&world).filter(|seen| seen.has_state) else { continue };
-                    let tick = first_tick(bytes).wrapping_sub(1);
-                    let start = LogStart { rate: Hertz(seen.rate_hz), tick, seed: 0, schema: 0 };
-                    ticks += InputLogReader::of_ticks(bytes, start).map_while(Result::ok).count() as u64;
-                    ticking.insert(world);
-                }
-                _ => {}
+fn ticks_in(group: &Group, worlds: &mut HashMap<WorldId, Seen>) -> HashMap<WorldId, u64> {
+    let (mut current, mut ticks) = (None, HashMap::new());
+    for block in group.blocks().map_while(Result::ok) {
+        match (block, current) {
+            (Block::World(world, plan), _) => {
+                let seen = Seen { rate_hz: plan.rate_hz, has_state: false, number: None };
+                worlds.entry(world).or_insert(seen).rate_hz = plan.rate_hz;
             }
+            (Block::Part { world, number }, _) => {
+                current = Some(world);
+                let Some(seen) = worlds.get_mut(&world) else { continue };
+                let expected = seen.number.replace(number.wrapping_add(1));
+                seen.has_state &= expected.is_none_or(|expected| expected == number) || number == 0;
+            }
+            (Block::Built | Block::Checkpoint { .. }, Some(world)) => {
+                worlds.entry(world).and_modify(|seen| seen.has_state = true);
+            }
+            (Block::Ended(_), Some(world)) => drop(worlds.remove(&world)),
+            (Block::Ticks(bytes), Some(world)) => {
+                let Some(seen) = worlds.get(&world).filter(|seen| seen.has_state) else { continue };
+                let tick = first_tick(bytes).wrapping_sub(1);
+                let start = LogStart { rate: Hertz(seen.rate_hz), tick, seed: 0, schema: 0 };
+                let count = InputLogReader::of_ticks(bytes, start).map_while(Result::ok).count() as u64;
+                *ticks.entry(world).or_default() += count;
+            }
+            _ => {}
         }
-        self.worlds = self.worlds.max(ticking.len() as u32);
-        ticks
     }
+    ticks
 }
