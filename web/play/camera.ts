@@ -11,6 +11,8 @@ export class Camera {
   z = 0;
   /** Metres of the shorter side (> 0); fewer where they would be too small. */
   metres = 60;
+  /** Times as large as that: what whoever looks has chosen. */
+  zoom = 1;
   #scale = 1;
   #width = 1;
   #height = 1;
@@ -28,7 +30,7 @@ export class Camera {
   /** Looks at a place: from now on the canvas is in metres. */
   lookAt(canvas: CanvasRenderingContext2D, x: number, z: number): void {
     [this.x, this.z] = [x, z];
-    this.#scale = Math.max(Math.min(this.#width, this.#height) / this.metres, METRE_POINTS_MIN * (devicePixelRatio || 1));
+    this.#scale = this.zoom * Math.max(Math.min(this.#width, this.#height) / this.metres, METRE_POINTS_MIN * (devicePixelRatio || 1));
     canvas.setTransform(this.#scale, 0, 0, -this.#scale, this.#width / 2 - x * this.#scale, this.#height / 2 + z * this.#scale);
   }
 

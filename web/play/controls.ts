@@ -1,10 +1,17 @@
-// Keys and mouse: what is down now, and where the pointer is. Nothing is down once the page has lost the focus.
+// Keys and mouse: what is down now, where the pointer is, and how near the wheel has brought the picture. Nothing is down once the
+// page has lost the focus.
+
+/** How much nearer a notch of the wheel brings it, and between what. */
+const NOTCH = 1.2;
+const [ZOOM_MIN, ZOOM_MAX] = [0.2, 4];
 
 export class Controls {
   readonly #down = new Set<string>();
   /** Where the pointer is, in the element. */
   pointerX = 0;
   pointerY = 0;
+  /** 1 from the start. */
+  zoom = 1;
   /** Called once for each press: a key's code, or `Mouse0`. */
   onPress: (code: string) => void = () => {};
 
@@ -23,6 +30,11 @@ export class Controls {
       this.#press(`Mouse${event.button}`);
     });
     addEventListener("pointerup", ({ button }) => this.#down.delete(`Mouse${button}`));
+    const turn = (event: WheelEvent): void => {
+      event.preventDefault();
+      this.zoom = Math.min(Math.max(this.zoom * NOTCH ** -Math.sign(event.deltaY), ZOOM_MIN), ZOOM_MAX);
+    };
+    element.addEventListener("wheel", turn, { passive: false });
     element.addEventListener("contextmenu", (event) => event.preventDefault());
   }
 

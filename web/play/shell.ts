@@ -53,7 +53,7 @@ export async function play<G extends GameTypes>(schema: Schema<G>, page: GamePag
   told.className = "told";
   document.body.append(canvas, told);
   const controls = new Controls(canvas);
-  const panel = new LinePanel(told, page.help);
+  const panel = new LinePanel(told, `${page.help}; the wheel brings it nearer`);
   const prediction = page.prediction ?? null;
   globalThis.throng = { session: null, reason: null, prediction };
   for (;;) {
@@ -108,6 +108,7 @@ function show<G extends GameTypes>(session: SocketClient<G>, page: GamePage<G>, 
       const due = client.dueInputs(nowMs);
       for (let input = 0; input < due; input++) page.input(frame);
       if (due > 0) session.poll();
+      camera.zoom = controls.zoom;
       camera.begin(element, canvas);
       page.draw(frame);
       panel.show(session, page.prediction ?? null, page.status?.(frame) ?? [], nowMs);
