@@ -8,23 +8,9 @@ import { ms, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 
 /** One of the worlds, which the server tells in a list for each figure. */
-export interface WorldNow {
-  world: string;
-  kind: string;
-  rate_hz: number;
-  players: number;
-  is_dormant: boolean;
-  time_percent: number;
-  tick_us: number;
-  last_tick_us: number;
-  longest_tick_us: number;
-  load: number;
-  ticks_missed: number;
-  overload: string;
-  hangs_for_ms: number | null;
-}
+export type WorldNow = { [Figure in Exclude<keyof Worlds, "kinds" | "kind">]: Worlds[Figure][number] } & { kind: string };
 
-/** They as rows, in their order. */
+/** All of them as rows, in their order. */
 export const worldRows = (worlds: Worlds): WorldNow[] => worlds.world.map((_, at) => worldRow(worlds, at));
 
 /** One by its number; undefined where it is not among them. */

@@ -1,9 +1,10 @@
 // Keys and mouse: what is down now, where the pointer is, and how near the wheel has brought the picture. Nothing is down once the
 // page has lost the focus.
 
-/** How much nearer a notch of the wheel brings it, and between what. */
+/** How much larger a notch of the wheel makes the picture. */
 const NOTCH = 1.2;
-const [ZOOM_MIN, ZOOM_MAX] = [0.2, 4];
+const ZOOM_MIN = 0.2;
+const ZOOM_MAX = 4;
 
 export class Controls {
   readonly #down = new Set<string>();

@@ -22,8 +22,8 @@ log_category!(HOST = "server.host");
 const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
 
 /// A server that was told to stop is gone by then, whatever does not answer: 15 s are promised (R36), and a second is for the
-/// program around it. The drain, a flush and its end take 13.5 s of it at most beside up to a thousand worlds; whoever exports
-/// has what they leave.
+/// program around it. Whoever exports has what the drain and the flush leave of it. Beside more than a thousand worlds a store that
+/// stands still may have 10 s for each thousand.
 const ENDS_WITHIN: Duration = Duration::from_secs(14);
 
 /// With nothing due, the frame thread looks up this often all the same, to publish metrics and to time out handshakes.

@@ -205,12 +205,14 @@ impl Watchers {
             let mut lines = 0;
             let frames = watch.frames();
             if !frames.numbers.is_empty() {
-                lines += write(&Line::Frames(frames), &mut text);
+                write(&Line::Frames(frames), &mut text);
+                lines += 1;
             }
             let (began, length) = (Instant::now(), text.len());
             if let Some(second) = watch.second() {
                 scope!("admin.watch");
-                lines += write(&Line::Second(Box::new(second)), &mut text);
+                write(&Line::Second(Box::new(second)), &mut text);
+                lines += 1;
                 (cost.us, cost.bytes) = (began.elapsed().as_secs_f64() * 1e6, (text.len() - length) as u32);
             }
             if turn.is_multiple_of(FRAMES_PER_SECOND) {
@@ -218,7 +220,8 @@ impl Watchers {
                 cost.lines_dropped = self.counts.dropped.load(Ordering::Relaxed) as f64;
                 let changes = self.changes.count() as f64;
                 let health = Health { watch: cost.clone(), changes, ..watch.health() };
-                lines += write(&Line::Health(health), &mut text);
+                write(&Line::Health(health), &mut text);
+                lines += 1;
             }
             if lines > 0 {
                 self.send(&text, lines);
@@ -239,11 +242,9 @@ impl Watchers {
     }
 }
 
-/// Adds a line, and tells how many that is.
-fn write(line: &Line, text: &mut Vec<u8>) -> u64 {
+fn write(line: &Line, text: &mut Vec<u8>) {
     serde_json::to_writer(&mut *text, line).expect("numbers and texts");
     text.push(b'\n');
-    1
 }
 
 /// Dotted name and help, as `docs/metrics.md` has them.

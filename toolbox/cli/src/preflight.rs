@@ -56,7 +56,7 @@ pub struct PreflightArguments {
     /// What is measured of each pair of processes (s). More pairs are worth more than longer ones.
     #[arg(long, default_value_t = 3.0)]
     pair_s: f64,
-    /// Frames that one process runs before it is the other's turn; of a recording, ticks of each of its worlds.
+    /// Frames that one process runs before it is the other's turn; of a recording, so many ticks for each world that ticks at one time.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     frames_per_step: u32,
     /// Settings for both.

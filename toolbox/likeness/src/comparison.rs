@@ -2,7 +2,8 @@
 //!
 //! A measure is named if its rates are more than [`LIMIT`] apart, the interval of their ratio has no room for none, and players dealt out
 //! anew are hardly ever as far apart ([`deal`](crate::deal)). Intervals are at a level that holds for all measures at once (Bonferroni), so
-//! that the same behaviour twice has anything named once in a hundred times at most. It is `within` if all of the interval is within the
+//! that the same behaviour twice has anything named once in a hundred times at most; where one player is held against many, in two of a
+//! hundred. It is `within` if all of the interval is within the
 //! limit. What is neither is `unclear`: it may differ, and so little was played that nobody can say.
 //!
 //! Two intervals are taken, and the wider end of either holds: Student's of the ratio's logarithm, and Fieller's of the ratio itself (Some

@@ -48,6 +48,7 @@ pub const KEEP_ALIVE: Nanos = Nanos::from_secs(1);
 pub const QUIET_KEEP_ALIVE: Nanos = Nanos::from_millis(2_500);
 /// A peer of whom something came counts as heard for so long: more than any pause between two keep-alives.
 const HEARD_FOR: Nanos = Nanos::from_secs(3);
+const _: () = assert!(HEARD_FOR.0 > QUIET_KEEP_ALIVE.0);
 /// What reliable data may take of a packet before the caller's message: one whole fragment.
 const RELIABLE_SHARE_BYTES: usize = FRAGMENT_OVERHEAD_BYTES + FRAGMENT_BYTES_MAX;
 /// The longest message for `send_packet`, in a packet that has nothing else to carry (bytes).

@@ -16,7 +16,7 @@ use crate::recording::{Block, Group, RecordingFiles};
 /// How many ticks of how many worlds a recording has, of those that have a state before them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// How many tick at one time, by the one that ticks most: those that rest meanwhile count for less. Mean, rounded up.
+    /// How many tick at one time: all ticks divided by those of the busiest world, rounded up. Those that rest count for less.
     pub worlds: u32,
     /// Ticks of all worlds that were written within the first time that was asked for.
     pub ticks_at_first: u64,

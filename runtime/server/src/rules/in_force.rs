@@ -67,10 +67,12 @@ pub(super) fn list(now: &Complete, of_file: &Complete, written: [&[String]; 2], 
     for rule in &mut rules {
         let key = plain_name(&rule.key);
         let is_as_in_file = of_file.get(&rule.key).is_some_and(|of_file| of_file == rule);
-        rule.from = match () {
-            () if said.contains(&key) || !is_as_in_file => RuleFrom::Console,
-            () if in_file.contains(&key) => RuleFrom::File,
-            () => RuleFrom::Default,
+        rule.from = if said.contains(&key) || !is_as_in_file {
+            RuleFrom::Console
+        } else if in_file.contains(&key) {
+            RuleFrom::File
+        } else {
+            RuleFrom::Default
         };
     }
     rules

@@ -54,8 +54,8 @@ impl WatchSource for ServerWatch {
         let health = AdminSource::health(published);
         Health {
             state: health.state.name().into(),
-            frame_age_ms: health.frame_age_ms,
-            workers_stuck_ms: health.workers_stuck_ms,
+            frame_age_ms: rounded(health.frame_age_ms),
+            workers_stuck_ms: rounded(health.workers_stuck_ms),
             worlds_stuck: published.worlds_stuck() as u32,
             long_tasks_stuck: published.long_tasks_stuck() as u32,
             saves_are_away: health.are_saves_away,
@@ -205,8 +205,8 @@ fn kind(of: &KindSecond) -> KindOfWorld {
     }
 }
 
-/// Digits of what its ticks take of a worker: a tenth of a percent is shown.
-const LOAD_DIGITS: f64 = 1e5;
+/// What its ticks take of a worker is told to a thousandth of a percent: tables sort by it.
+const LOAD_SCALE: f64 = 1e5;
 
 fn worlds(all: &[WorldRow]) -> Worlds {
     let mut rows: Vec<(u8, f64, &WorldRow)> = all.iter().map(|row| (concern(row), row.load(), row)).collect();
@@ -222,7 +222,7 @@ fn worlds(all: &[WorldRow]) -> Worlds {
         }) as u32
     };
     let kind = rows.iter().map(|(.., row)| kind(row)).collect();
-    let load = |&(_, load, _): &(u8, f64, &WorldRow)| (load * LOAD_DIGITS).round() / LOAD_DIGITS;
+    let load = |&(_, load, _): &(u8, f64, &WorldRow)| (load * LOAD_SCALE).round() / LOAD_SCALE;
     Worlds {
         kind,
         kinds,
@@ -237,7 +237,7 @@ fn worlds(all: &[WorldRow]) -> Worlds {
         longest_tick_us: of_each(&rows, |row| us(row.longest_tick.0)),
         ticks_missed: of_each(&rows, |row| row.ticks_missed as f64),
         overload: of_each(&rows, |row| row.overload.name().into()),
-        hangs_for_ms: of_each(&rows, |row| row.hangs_for().map(Nanos::as_millis_f64)),
+        hangs_for_ms: of_each(&rows, |row| row.hangs_for().map(|hangs| rounded(hangs.as_millis_f64()))),
     }
 }
 

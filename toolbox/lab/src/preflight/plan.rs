@@ -17,7 +17,7 @@ pub struct PreflightPlan {
     pub seconds: u32,
     /// What one pair is measured for (s), its start left out.
     pub pair_s: f64,
-    /// Frames of a step; of a recording, ticks of each world. Too few → switching between the processes is what is measured; too many → what the host does between the two
+    /// Frames of a step; of a recording, so many ticks for each world that ticks at one time. Too few → switching between the processes is what is measured; too many → what the host does between the two
     /// is.
     pub frames_per_step: u32,
     /// Whether valgrind is to count instructions, where the processor does not.

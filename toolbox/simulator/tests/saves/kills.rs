@@ -166,7 +166,7 @@ fn kill_again_and_again(name: &str, kills: u64) -> (Duration, Duration) {
     (start_longest, open_longest)
 }
 
-/// A thousand worlds may take so long to be saved at the end, by the contract (R36). Whoever waits for what never comes takes all of it.
+/// A thousand worlds may take so long to be saved at the end, by the contract (R36). A cut that never comes shows as all of it.
 const FLUSHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// R36 in small: what was never asked for is on disk too, and the server says so. What is asked for four times a second makes a

@@ -55,9 +55,9 @@ impl WorldState for Counts {
 #[test]
 fn no_world_does_anything_after_its_last_save() {
     let counts = Counts::default();
-    let is_counted = counts.clone();
+    let in_world = counts.clone();
     let kind = TestKind::new("counted", Hertz(20), move |world: &mut WorldBuilder| {
-        world.save_world(is_counted.clone()).insert_resource(is_counted.clone());
+        world.save_world(in_world.clone()).insert_resource(in_world.clone());
         world.add_systems(throng_world::bevy_app::Update, |counts: Res<Counts>| {
             _ = counts.ticks.fetch_add(1, Ordering::SeqCst)
         });
