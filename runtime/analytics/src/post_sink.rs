@@ -4,8 +4,9 @@
 //! it does not take now goes into the spool, one file for each request, and is sent from there in its order, oldest
 //! first, with pauses that grow from half a second to a minute. While anything is in the spool, what is new goes there,
 //! too. The spool is bounded; what finds no room in it is dropped and counted. It outlives the server: the next run sends
-//! what is there. Once the server has been told to stop, nothing is sent from the spool, and what is new is in it before it is
-//! sent: a receiver that never answers is waited for no longer than the server has time, and nothing is lost by that.
+//! what is there. Once the server has been told to stop, nothing is sent from the spool, and what is new goes there, but for one
+//! last request, which is in it before it is sent: a receiver that is slow or never answers is waited for no longer than the server has
+//! time, and nothing is lost by that which the spool has room for.
 //!
 //! A request whose answer was lost is sent again: a receiver knows an event by session and sequence.
 //!
@@ -116,7 +117,9 @@ impl PostSink {
                 Taken::Nothing => false,
                 Taken::End => true,
             };
-            if end || self.gathered.events > 0 && self.since.elapsed() >= self.settings.period {
+            // Once the server ends there is time for one request, which is of what comes last.
+            let is_due = self.gathered.events > 0 && self.since.elapsed() >= self.settings.period;
+            if end || is_due && !self.is_ending {
                 self.send_gathered();
             }
             if end {
@@ -141,7 +144,7 @@ impl PostSink {
 
     fn gather(&mut self, batch: &Batch) {
         if self.gathered.events > 0 && self.gathered.lines.len() + batch.lines.len() > self.settings.post_bytes_max {
-            self.send_gathered();
+            if self.is_ending { self.put_gathered_away() } else { self.send_gathered() }
         }
         if self.gathered.events == 0 {
             self.since = Instant::now();
@@ -165,6 +168,13 @@ impl PostSink {
         } else if is_away || !self.send(&batch) {
             self.put_away(&batch);
         }
+        batch.lines.clear();
+        self.gathered = Batch { lines: batch.lines, events: 0 };
+    }
+
+    fn put_gathered_away(&mut self) {
+        let mut batch = std::mem::take(&mut self.gathered);
+        self.put_away(&batch);
         batch.lines.clear();
         self.gathered = Batch { lines: batch.lines, events: 0 };
     }

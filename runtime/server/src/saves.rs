@@ -172,6 +172,8 @@ pub(crate) struct Saves {
     terms: LeaseTerms,
     /// The server saves for the last time.
     is_ending: bool,
+    /// Worlds that are no more since the server was told to stop, and of which the last ticks are in no save.
+    ended_unsaved: usize,
     reads: Arc<dyn Reads>,
     player_reader: PlayerReader,
     world_reader: WorldReader,
@@ -243,6 +245,7 @@ impl Saves {
             terms,
             reads,
             is_ending: false,
+            ended_unsaved: 0,
             player_reader,
             world_reader,
             clock,

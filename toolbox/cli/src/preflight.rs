@@ -347,7 +347,7 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
     }
     say(counts.text())?;
     let pairs = format!("{} pairs of processes: {}", report.findings.pairs, report.workload);
-    let seen: Vec<String> = report.seen().map(told).collect();
+    let seen: Vec<String> = report.seen().map(|finding| told(finding, report.per)).collect();
     let unknown: Vec<String> = report.unknown().map(name).collect();
     if !unknown.is_empty() {
         say(format_args!("cannot be said: {}; a longer run or a quieter host says more", unknown.join(", ")))?;
@@ -372,11 +372,11 @@ fn name(one: &Finding) -> String {
 }
 
 /// What is known of one that differs.
-fn told(one: &Finding) -> String {
+fn told(one: &Finding, per: &str) -> String {
     let (name, verdict) = (name(one), one.verdict.name());
     match (one.verdict, one.shift_percent, one.low_percent, one.high_percent) {
-        (Seen::New, ..) => format!("{name} is new: {:.1} µs per frame", one.change_us),
-        (Seen::Gone, ..) => format!("{name} is gone: {:.1} µs per frame", one.base_us),
+        (Seen::New, ..) => format!("{name} is new: {:.1} µs per {per}", one.change_us),
+        (Seen::Gone, ..) => format!("{name} is gone: {:.1} µs per {per}", one.base_us),
         (_, Some(shift), Some(low), Some(high)) => {
             format!("{name} is {verdict} by {shift:+.1} % ({low:+.1} to {high:+.1})")
         }

@@ -6,6 +6,7 @@ import type { SealedLink } from "../netcode/link.ts";
 import { Kind, PAYLOAD_BYTES_MAX } from "../netcode/packet.ts";
 import { type Fate, ReceivedPackets, SentPackets } from "./acks.ts";
 import { FRAGMENT_BYTES_MAX, FRAGMENT_OVERHEAD_BYTES, HEADER_BYTES, PacketWriter, UNRELIABLE_OVERHEAD_BYTES, readPacket } from "./packet.ts";
+import { HEARD_FOR_MS } from "./patience.ts";
 import { ReliableReceiver } from "./reliable_receiver.ts";
 import { ReliableSender } from "./reliable_sender.ts";
 import { ACK_DELAY_MS_MAX, RoundTrip } from "./round_trip.ts";
@@ -122,8 +123,10 @@ export class Connection {
   /** Once in 50 ms or more often: notices losses, and the end. */
   update(nowMs: number): void {
     this.#sent.expire(nowMs, this.#roundTrip.lossTimes(this.#keepAliveMs), (fate) => this.#decide(fate));
-    if (this.#sender.isStalled(nowMs) || this.#receiver.isStalled(nowMs)) this.#end ??= "broken";
-    if (nowMs - this.#link.lastReceivedMs >= this.#link.timeoutMs) this.#end ??= "timed-out";
+    const silenceMs = nowMs - this.#link.lastReceivedMs;
+    const isHeard = silenceMs <= HEARD_FOR_MS;
+    if (this.#sender.isStalled(nowMs, isHeard) || this.#receiver.isStalled(nowMs, isHeard)) this.#end ??= "broken";
+    if (silenceMs >= this.#link.timeoutMs) this.#end ??= "timed-out";
   }
 
   /** Says goodbye, several times. */

@@ -37,8 +37,8 @@ export class ReliableReceiver {
   }
 
   /** Whether a message has been unfinished for 12 s. */
-  isStalled(nowMs: number): boolean {
-    return this.#patience.look(nowMs, this.#held.size > 0) > STALL_MS_MAX;
+  isStalled(nowMs: number, isHeard: boolean): boolean {
+    return this.#patience.look(nowMs, this.#held.size > 0, isHeard) > STALL_MS_MAX;
   }
 
   #takeMessage(length: number): Uint8Array {

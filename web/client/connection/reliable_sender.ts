@@ -82,9 +82,9 @@ export class ReliableSender {
   }
 
   /** Whether nothing was acknowledged for 12 s, though there is something to acknowledge. */
-  isStalled(nowMs: number): boolean {
+  isStalled(nowMs: number, isHeard: boolean): boolean {
     const isWaiting = this.#flightBytes > 0 || this.#fragments.some((fragment) => fragment.state === "lost");
-    return this.#patience.look(nowMs, isWaiting) > STALL_MS_MAX;
+    return this.#patience.look(nowMs, isWaiting, isHeard) > STALL_MS_MAX;
   }
 
   #nextDue(): number | null {

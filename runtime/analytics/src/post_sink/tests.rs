@@ -183,3 +183,21 @@ fn once_a_server_ends_what_is_new_is_on_the_disk_before_it_is_sent() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "what was sent is not sent again");
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// Promise: a receiver that is slow at the end costs nothing either: beside one last request all is on the disk.
+#[test]
+fn once_a_server_ends_one_request_is_made_and_the_rest_is_on_the_disk() {
+    let (folder, seen) = (folder("ends-slowly"), Arc::<Mutex<Vec<usize>>>::default());
+    let (mut sink, counts) = sink(&folder, &Receiver::default(), 1 << 20);
+    sink.post = Box::new(Looks(folder.clone(), seen.clone()));
+    let backlog = Backlog::default();
+    backlog.announce_end();
+    let batch = |number| Arc::new(Batch { lines: lines(number..number + 1).into_bytes(), events: 1 });
+    (0..20).for_each(|number| assert!(backlog.push(&batch(number))));
+    backlog.close();
+    sink.run(&backlog);
+    let sums = counts.sums();
+    assert_eq!(sums.posted_events + sums.spooled_events, 20);
+    assert!(seen.lock().unwrap().len() <= 1 && sums.spooled_events >= 10, "{sums:?}, {seen:?}");
+    fs::remove_dir_all(folder).unwrap();
+}

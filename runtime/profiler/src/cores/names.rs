@@ -35,14 +35,14 @@ pub(super) struct Names {
 struct Thread {
     pid: u32,
     name: Option<ThreadName>,
-    has_ended: bool,
+    ended_ns: Option<u64>,
     /// It was known before nobody told for a while: its number may be another's by now.
     is_doubtful: bool,
 }
 
 impl Thread {
     fn new(pid: u32, name: Option<ThreadName>) -> Thread {
-        Thread { pid, name, has_ended: false, is_doubtful: false }
+        Thread { pid, name, ended_ns: None, is_doubtful: false }
     }
 }
 
@@ -99,7 +99,7 @@ impl Names {
         for (pid, tid) in new.drain(..) {
             let known = self.threads.get(&tid);
             let is_unnamed =
-                known.is_none_or(|thread| thread.name.is_none() && !thread.has_ended || thread.is_doubtful);
+                known.is_none_or(|thread| thread.name.is_none() && thread.ended_ns.is_none() || thread.is_doubtful);
             if is_unnamed {
                 let name = name_of(pid, tid);
                 self.insert(tid, Thread::new(pid, name));
@@ -123,17 +123,17 @@ impl Names {
     }
 
     fn end(&mut self, at_ns: u64, tid: u32) {
-        if let Some(thread) = self.threads.get_mut(&tid).filter(|thread| !thread.has_ended) {
-            thread.has_ended = true;
+        if let Some(thread) = self.threads.get_mut(&tid).filter(|thread| thread.ended_ns.is_none()) {
+            thread.ended_ns = Some(at_ns);
             self.ended.push_back((at_ns, tid));
         }
     }
 
     /// False if there is none.
     fn forget_first_ended(&mut self) -> bool {
-        let Some((_, tid)) = self.ended.pop_front() else { return false };
+        let Some((at_ns, tid)) = self.ended.pop_front() else { return false };
         // Its number may have been given to another thread since.
-        if self.threads.get(&tid).is_some_and(|thread| thread.has_ended) {
+        if self.threads.get(&tid).is_some_and(|thread| thread.ended_ns == Some(at_ns)) {
             self.threads.remove(&tid);
         }
         true

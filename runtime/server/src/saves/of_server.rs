@@ -385,6 +385,7 @@ impl Server {
             std::mem::take(&mut report.saves);
         let mut is_unsaved = failed.is_some();
         let mut is_told = false;
+        let is_closing = self.addresses.is_closing();
         if let Some(slot) = slot {
             is_told = slot.saves.is_failing;
             slot.saves.is_failing = is_unsaved || is_told && cut.is_none();
@@ -400,7 +401,13 @@ impl Server {
             if failed.is_some() {
                 saves.could_not_save(from);
                 // It has had its chance: a world that ends does not wait for another.
-                slot.saves.is_dirty &= slot.ending.is_none() && !self.held.leaving.contains(&from);
+                let ends = slot.ending.is_some() || self.held.leaving.contains(&from);
+                slot.saves.is_dirty &= !ends;
+                saves.ended_unsaved += usize::from(ends && is_closing);
+                if slot.saves.is_final {
+                    // No tick comes in which its game would see the last ones go.
+                    saves.players.world_ended(from);
+                }
             }
         }
         if let Some(why) = failed {
@@ -496,6 +503,7 @@ impl Server {
         if slot.is_asked {
             saves.could_not_save(world);
         }
+        saves.ended_unsaved += usize::from(self.addresses.is_closing() && slot.is_on && slot.is_dirty);
         if let Some(id) = slot.id
             && saves.worlds.get(&id) == Some(&world)
         {
@@ -547,7 +555,9 @@ impl Server {
         saves.players.close();
         saves.is_ending = true;
         for slot in self.worlds.iter_mut() {
-            if slot.home.as_ref().is_some_and(|hosted| hosted.world.has_leavers()) {
+            let has_leavers = slot.home.as_ref().is_some_and(|hosted| hosted.world.has_leavers());
+            // What waits there may be that a client has to go.
+            if has_leavers || !slot.mailbox.is_empty() {
                 slot.saves.ask_once_more(&slot.mailbox);
             }
         }
@@ -555,7 +565,7 @@ impl Server {
         let give_up_at = self.clock.now() + Nanos(FLUSH_PER_1000_WORLDS.0 * worlds.div_ceil(1_000).max(1));
         self.ask_all_for_cuts();
         for slot in self.worlds.iter_mut() {
-            slot.saves.is_final = !slot.saves.is_asked;
+            slot.saves.is_final = slot.saves.is_on && !slot.saves.is_asked;
         }
         let is_settled = |server: &Self| server.saves.as_ref().is_none_or(Saves::is_settled);
         while (self.asked_for_cuts() > 0 || !is_settled(self)) && self.clock.now() < give_up_at {
@@ -566,6 +576,7 @@ impl Server {
         }
         let unsaved = self.worlds_unsaved();
         let Some(mut saves) = self.saves.take() else { return true };
+        let unsaved = unsaved + saves.ended_unsaved;
         if saves.is_settled() {
             saves.give_worlds_up(self.clock.now());
         }
@@ -622,7 +633,7 @@ const LOADS_WRITTEN_MAX: Duration = Duration::from_millis(200);
 impl SlotSaves {
     /// It is to be asked for a cut.
     fn is_due(&self, now: Nanos) -> bool {
-        self.is_on && self.is_dirty && !self.is_asked && now >= self.due
+        self.is_on && self.is_dirty && !self.is_asked && !self.is_final && now >= self.due
     }
 
     /// It has given a cut, or could not.
@@ -636,9 +647,10 @@ impl SlotSaves {
         self.is_saved_or_asked(mailbox);
     }
 
-    /// Whether all of it is saved, for one that is to be taken out between two ticks; if not, it is asked for a cut.
+    /// Whether all of it is saved, or all that ever will be, for one that is to be taken out between two ticks; if not, it is
+    /// asked for a cut.
     pub fn is_saved_or_asked(&mut self, mailbox: &Mailbox) -> bool {
-        if !self.is_on || !self.is_dirty {
+        if !self.is_on || !self.is_dirty || self.is_final {
             return true;
         }
         if !std::mem::replace(&mut self.is_asked, true) {

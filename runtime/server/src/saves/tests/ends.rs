@@ -50,16 +50,13 @@ impl WorldState for Counts {
     }
 }
 
-/// The disk is full for a while when the server ends, which takes frames: no world does anything after its last save, which
-/// nobody would find at the next start, though others may have heard of it.
-#[test]
-fn no_world_does_anything_after_its_last_save() {
-    let counts = Counts::default();
+/// A server with a world that counts its ticks, and saves as `state` does.
+fn host(store: Box<dyn Store>, counts: &Counts, state: impl WorldState + Clone + Sync) -> Host {
     let in_world = counts.clone();
     let kind = TestKind::new("counted", Hertz(20), move |world: &mut WorldBuilder| {
-        world.save_world(in_world.clone()).insert_resource(in_world.clone());
+        world.save_world(state.clone()).insert_resource(in_world.clone());
         world.add_systems(throng_world::bevy_app::Update, |counts: Res<Counts>| {
-            _ = counts.ticks.fetch_add(1, Ordering::SeqCst)
+            counts.ticks.fetch_add(1, Ordering::SeqCst);
         });
     });
     let clock = ManualClock::new();
@@ -70,15 +67,52 @@ fn no_world_does_anything_after_its_last_save() {
         SchemaBuilder::new().build(),
         testing::environment(Arc::new(slept)),
     );
-    let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
-    let mut host = Host::with(server, clock, Box::new(Fails { store, left: 4 }), kind);
+    let mut host = Host::with(server, clock, store, kind);
     host.server.create_world_as(NewWorld::new(host.kind, 0).saved_as(7)).unwrap();
     host.run(10);
-    let (before, saves) = (counts.ticks.load(Ordering::SeqCst), counts.saves.load(Ordering::SeqCst));
-    assert!(before > 0);
+    assert!(counts.ticks.load(Ordering::SeqCst) > 0);
+    host
+}
+
+/// Whether saves are missing at the end, and how long that took on the server's clock.
+fn end(host: &mut Host) -> (bool, Nanos) {
+    let began = host.clock.now();
     host.server.control().stop();
     let report = host.server.run(&StopFlag::new().unwrap(), &mut |_| ()).unwrap();
-    assert!(!report.saves_missing, "the disk has room again, in time");
+    (report.saves_missing, host.clock.now() - began)
+}
+
+/// The disk is full for a while when the server ends, which takes frames: no world does anything after its last save, which
+/// nobody would find at the next start, though others may have heard of it.
+#[test]
+fn no_world_does_anything_after_its_last_save() {
+    let counts = Counts::default();
+    let store = Embedded::on(Box::new(MemoryDisk::default())).unwrap();
+    let mut host = host(Box::new(Fails { store, left: 4 }), &counts, counts.clone());
+    let saves = counts.saves.load(Ordering::SeqCst);
+    assert!(!end(&mut host).0, "the disk has room again, in time");
     assert_eq!(counts.saves.load(Ordering::SeqCst), saves + 1, "one save at the end");
     assert_eq!(counts.ticks.load(Ordering::SeqCst), counts.saved.load(Ordering::SeqCst), "ticks that are in no save");
+}
+
+/// It can never be saved.
+#[derive(Clone)]
+struct Unsavable;
+
+impl WorldState for Unsavable {
+    fn save(&self, _: &mut World, _: &[Entity]) -> Result<Vec<u8>, String> {
+        Err("a bug of the game's".into())
+    }
+
+    fn load(&self, _: &mut World, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_world_that_cannot_be_saved_at_the_end_is_told_and_not_waited_for() {
+    let mut host = host(in_memory(), &Counts::default(), Unsavable);
+    let (saves_missing, after) = end(&mut host);
+    assert!(saves_missing);
+    assert!(after < Nanos::from_secs(5), "{after:?} of the 10 s that a flush may take");
 }
