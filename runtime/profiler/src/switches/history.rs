@@ -3,7 +3,8 @@
 //! The frame's thread writes and a saver reads, each seldom at the same time. The frame's thread never waits: while a
 //! saver copies a thread's records, new ones stay with the writer ([`super::Switches`]) and go in a frame later.
 //!
-//! Fixed memory per thread, allocated when it is first followed: 320 KiB. The oldest records make room for new ones.
+//! Fixed memory per thread, taken in full when it is first followed: 320 KiB. So a server's memory does not grow for hours while
+//! the records of threads that seldom wake fill. The oldest records make room for new ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,11 +83,7 @@ struct Records {
 
 impl Records {
     fn new() -> Records {
-        Records {
-            switches: VecDeque::with_capacity(SWITCHES_MAX),
-            faults: VecDeque::with_capacity(FAULTS_MAX),
-            before: None,
-        }
+        Records { switches: touched(SWITCHES_MAX), faults: touched(FAULTS_MAX), before: None }
     }
 
     fn push(&mut self, record: Record) {
@@ -114,6 +111,13 @@ impl Records {
         records.sort_by_key(|record| record.at_ns());
         records
     }
+}
+
+/// An empty list with room for so many, all of whose pages the kernel has given already.
+fn touched(count: usize) -> VecDeque<Record> {
+    let mut records = VecDeque::from(vec![Record::Blocked { at_ns: 0 }; count]);
+    records.clear();
+    records
 }
 
 /// The same state, as if it had begun at `at_ns`.
