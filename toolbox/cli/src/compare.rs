@@ -18,7 +18,7 @@ use crate::{
     executable::Executable,
     outcome::{CommandResult, Verdict},
     output::{Reader, remark, say},
-    replay::{ReplayRecorder, game_of},
+    recorded_game::{ReplayRecorder, game_of},
 };
 
 /// Measures that are told in words.

@@ -55,6 +55,7 @@ mod own_command;
 mod played;
 mod preflight;
 mod record;
+mod recorded_game;
 mod replay;
 mod saves;
 mod schema;

@@ -35,6 +35,11 @@ pub fn add_words(mut command: Command, games: &[Game]) -> Command {
     command.mut_subcommand(PLAYING, |playing| with_words(playing, games, false))
 }
 
+/// Adds those of `serve` to a command that is to understand them.
+pub fn add_serving_words(command: Command, games: &[Game]) -> Command {
+    with_words(command, games, true)
+}
+
 fn with_words(mut command: Command, games: &[Game], is_serving: bool) -> Command {
     let mut words = Vec::new();
     if games.len() > 1 {

@@ -26,7 +26,7 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::{remark, say},
     played::Played,
-    replay::check_game,
+    recorded_game::check_game,
     status_line::StatusLine,
     workload::Slow,
 };

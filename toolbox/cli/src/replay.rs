@@ -3,8 +3,6 @@
 //! The game, its size and its settings are those of the recording; how many threads there are and how fast it goes is the
 //! caller's, and changes nothing of what comes of it.
 
-mod no_saves;
-
 use std::{
     collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
@@ -13,7 +11,6 @@ use std::{
 
 use clap::Args;
 use throng::{
-    Server,
     ids::WorldId,
     recording::{About, Block, RecordingFiles, WorldPlan},
     replay::{ReplayGame, ReplayOptions, ReplayReport},
@@ -23,15 +20,12 @@ use throng_crash::{CrashGuard, CrashSettings};
 use throng_game::Game;
 
 use crate::{
-    command_line,
     crash_state::RecorderSource,
     executable::Executable,
     outcome::{CommandResult, Verdict},
     output::{remark, say},
-    played::Played,
+    recorded_game::{ReplayRecorder, game_of},
 };
-
-use no_saves::NoSaves;
 
 /// What is printed one by one of divergences, gaps and failures; the rest is counted.
 const LINES_MAX: usize = 20;
@@ -136,98 +130,6 @@ fn worlds_of(recording: &RecordingFiles) -> HashMap<u32, WorldFacts> {
         true
     });
     worlds
-}
-
-/// The flight recorder of a replay.
-#[derive(Clone, Copy)]
-pub enum ReplayRecorder<'a> {
-    Off,
-    /// It runs, and saves nothing.
-    On,
-    /// It runs, and its captures go into this folder.
-    Captures(&'a Path),
-}
-
-/// The game that was recorded, in this build, of the size and with the settings that it had. `path` is what mistakes say of the
-/// recording.
-pub fn game_of(
-    recording: &RecordingFiles,
-    path: &Path,
-    recorder: ReplayRecorder<'_>,
-    executable: Executable,
-    games: &[Game],
-) -> Result<ReplayGame, Box<dyn std::error::Error>> {
-    let about = recording.about();
-    check_game(about, path, games)?;
-    let words = served_words(about, executable, games);
-    let matches = command_line(executable, games)
-        .try_get_matches_from(words)
-        .map_err(|error| format!("this build does not understand how the game was started: {error}"))?;
-    let played = Played::of(games, &matches)?;
-    let (settings, build_worlds) = played.game.settings_of("the recording's settings", &about.settings)?;
-    let mut server = Server::for_replay(&settings, played.game.schema(), about);
-    server.set_build(executable.build());
-    server.set_game(played.game.name());
-    if was_saved(recording) {
-        server.save_in(Box::new(NoSaves))?;
-    }
-    build_worlds(&mut server, &played.arguments)?;
-    let captures = match recorder {
-        ReplayRecorder::Off => return Ok(server.into_replay()),
-        ReplayRecorder::On => None,
-        ReplayRecorder::Captures(folder) => Some(folder),
-    };
-    let mut settings = settings;
-    settings.recorder.rules = None;
-    if captures.is_none() {
-        (settings.recorder.on, settings.recorder.captures) = (true, None);
-    }
-    drop(server.start_recorder(&settings, captures, executable.full_name())?);
-    Ok(server.into_replay())
-}
-
-/// That this executable has the game of a recording.
-pub fn check_game(about: &About, path: &Path, games: &[Game]) -> Result<(), String> {
-    if games.iter().any(|game| game.name() == about.game) {
-        return Ok(());
-    }
-    let known: Vec<&str> = games.iter().map(Game::name).collect();
-    Err(format!(
-        "{}: the recording is of {}, and this executable has {}; replay it with the game's own",
-        path.display(),
-        about.game,
-        known.join(", ")
-    ))
-}
-
-/// Groups in which all worlds of the beginning are: some seconds.
-const FIRST_GROUPS: usize = 16;
-
-/// Whether the recorded server kept saves.
-fn was_saved(recording: &RecordingFiles) -> bool {
-    let (mut was_saved, mut groups) = (false, 0);
-    recording.read(|group| {
-        groups += 1;
-        let mut blocks = group.blocks().map_while(Result::ok);
-        was_saved = blocks.any(|block| matches!(block, Block::World(_, WorldPlan { is_saved: true, .. })));
-        !was_saved && groups < FIRST_GROUPS
-    });
-    was_saved
-}
-
-/// The recorded words, as those of this executable: one with a single game has no word for it.
-fn served_words(about: &About, executable: Executable, games: &[Game]) -> Vec<String> {
-    let mut words = vec![executable.name.to_owned(), "serve".to_owned()];
-    let mut recorded = about.arguments.clone();
-    let names_game = recorded.first().is_some_and(|word| word == "--game") && recorded.len() >= 2;
-    if names_game {
-        recorded.drain(..2);
-    }
-    if games.len() > 1 {
-        words.extend(["--game".to_owned(), about.game.clone()]);
-    }
-    words.extend(recorded);
-    words
 }
 
 fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {

@@ -19,7 +19,7 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::say,
     played::Played,
-    replay::{ReplayRecorder, game_of},
+    recorded_game::{ReplayRecorder, game_of},
 };
 
 #[derive(Args)]

@@ -13,7 +13,6 @@ use throng::packet_report::PacketRow;
 use throng::questions::WorldRow;
 use throng::report::ServerStatus;
 use throng::watch::{KindSecond, SubsystemSecond, WatchedSecond, Watcher};
-use throng_platform::time::Nanos;
 use throng_profiler::rules::Rules;
 use throng_profiler::{memory, site};
 
@@ -322,6 +321,8 @@ mod tests {
     use throng_platform::allocator::{CountingAllocator, thread_counts};
 
     use super::super::{document::Line, write};
+    use throng_platform::time::Nanos;
+
     use super::*;
 
     #[global_allocator]
