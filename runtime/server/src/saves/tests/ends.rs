@@ -51,7 +51,7 @@ impl WorldState for Counts {
 }
 
 /// A server with a world that counts its ticks, and saves as `state` does.
-fn host(store: Box<dyn Store>, counts: &Counts, state: impl WorldState + Clone + Sync) -> Host {
+fn host(store: Box<dyn Store>, counts: &Counts, state: impl WorldState + Clone) -> Host {
     let in_world = counts.clone();
     let kind = TestKind::new("counted", Hertz(20), move |world: &mut WorldBuilder| {
         world.save_world(state.clone()).insert_resource(in_world.clone());
