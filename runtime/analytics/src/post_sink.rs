@@ -158,7 +158,7 @@ impl PostSink {
         if self.gathered.events == 0 {
             return;
         }
-        let mut batch = std::mem::take(&mut self.gathered);
+        let batch = std::mem::take(&mut self.gathered);
         let is_away = !self.spool.files.is_empty() || self.next_try.is_some();
         if !is_away && self.is_ending && matches!(self.spool.put(&batch), Ok(true)) {
             match self.send(&batch) {
@@ -168,15 +168,19 @@ impl PostSink {
         } else if is_away || !self.send(&batch) {
             self.put_away(&batch);
         }
-        batch.lines.clear();
-        self.gathered = Batch { lines: batch.lines, events: 0 };
+        self.gather_anew(batch);
     }
 
     fn put_gathered_away(&mut self) {
-        let mut batch = std::mem::take(&mut self.gathered);
+        let batch = std::mem::take(&mut self.gathered);
         self.put_away(&batch);
-        batch.lines.clear();
-        self.gathered = Batch { lines: batch.lines, events: 0 };
+        self.gather_anew(batch);
+    }
+
+    /// Keeps the memory of what was gathered.
+    fn gather_anew(&mut self, mut gathered: Batch) {
+        gathered.lines.clear();
+        self.gathered = Batch { lines: gathered.lines, events: 0 };
     }
 
     fn put_away(&mut self, batch: &Batch) {
