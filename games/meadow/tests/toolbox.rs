@@ -213,6 +213,15 @@ fn bots_that_nobody_lets_in_are_no_success() {
     assert!(said.stderr.contains("FAIL none of 2 bots got into a world"), "{}", said.stderr);
 }
 
+/// The subsystem that is slower by most, of a preflight's report.
+fn slower_by_most(report: &serde_json::Value) -> &str {
+    let rows = report["findings"]["subsystems"].as_array().expect("rows");
+    let slower = rows.iter().filter(|row| row["verdict"] == "slower" && row["name"] != "all");
+    let most = slower
+        .max_by(|one, other| one["shift_percent"].as_f64().partial_cmp(&other["shift_percent"].as_f64()).unwrap());
+    most.expect("one is slower")["name"].as_str().expect("a name")
+}
+
 /// Promise: a preflight of a program against itself sees nothing, since both do the same work; what takes longer is named.
 #[test]
 fn a_preflight_names_the_subsystem_that_is_slower_and_sees_nothing_between_equals() {
@@ -231,11 +240,7 @@ fn a_preflight_names_the_subsystem_that_is_slower_and_sees_nothing_between_equal
     let planted = run(&folder, &format!("{both} --slow-change replication:work:150"));
     let report = planted.json();
     assert_eq!((planted.code, &report["verdict"]), (Some(1), &"slower".into()), "{report}");
-    let rows = report["findings"]["subsystems"].as_array().expect("rows");
-    let slower = rows.iter().filter(|row| row["verdict"] == "slower" && row["name"] != "all");
-    let most = slower
-        .max_by(|one, other| one["shift_percent"].as_f64().partial_cmp(&other["shift_percent"].as_f64()).unwrap());
-    assert_eq!(most.expect("one is slower")["name"], "replication", "{report}");
+    assert_eq!(slower_by_most(&report), "replication", "{report}");
     assert!(folder.join("reports/preflight/report.html").is_file());
 
     let gone = run(&folder, "preflight --base no-such-thing --change no-such-thing");
@@ -272,11 +277,7 @@ fn a_preflight_of_a_recording_names_what_is_slower_and_sees_nothing_between_equa
     let planted = run(&folder, &format!("{both} --slow-change {largest}:work:400"));
     let report = planted.json();
     assert_eq!((planted.code, &report["verdict"]), (Some(1), &"slower".into()), "{report}");
-    let rows = report["findings"]["subsystems"].as_array().expect("rows");
-    let slower = rows.iter().filter(|row| row["verdict"] == "slower" && row["name"] != "all");
-    let most = slower
-        .max_by(|one, other| one["shift_percent"].as_f64().partial_cmp(&other["shift_percent"].as_f64()).unwrap());
-    assert_eq!(most.expect("one is slower")["name"], largest, "{report}");
+    assert_eq!(slower_by_most(&report), largest, "{report}");
     let scopes = report["scopes"].as_array().expect("scopes");
     assert!(scopes.iter().any(|scope| scope["subsystem"] == largest), "{report}");
     assert!(fs::read_to_string(folder.join("reports/preflight/report.html")).unwrap().contains("recording recordings"));
