@@ -253,7 +253,7 @@ mod tests {
         let rows = counted(&mut costs).rows(|_| "hub".into());
         let snapshot = throng_metrics::Registry::with_prefix("throng").snapshot();
         let text =
-            snapshot.to_prometheus_text_with(&throng_metrics::Beside { gauges: gauges(&rows), ..Default::default() });
+            snapshot.to_prometheus_text_with(throng_metrics::Beside { gauges: gauges(&rows), ..Default::default() });
         assert!(text.lines().any(|line| line == "throng_client_work_per_s_max 70.0"), "{text}");
     }
 }

@@ -264,7 +264,7 @@ impl PublishedMetrics {
     /// Prometheus text as of the last second, and behind it what is counted elsewhere; empty before the first one is over.
     pub fn to_prometheus_text(&self, counters: Vec<LabelledCounters>) -> String {
         let told = self.snapshot.read().as_ref().clone();
-        told.map_or_else(String::new, |snapshot| snapshot.to_prometheus_text_with(&self.beside(counters)))
+        told.map_or_else(String::new, |snapshot| snapshot.to_prometheus_text_with(self.beside(counters)))
     }
 
     /// The same in Prometheus' protobuf format, with native histograms beside the classic ones.

@@ -288,7 +288,7 @@ mod tests {
         let rows = [row("pose", "hub 0", 700.5), row("vitals", "a \"b\"\n# EOF\nthrong_forged 1\\", 3.0)];
         let snapshot = throng_metrics::Registry::with_prefix("throng").snapshot();
         let text =
-            snapshot.to_prometheus_text_with(&throng_metrics::Beside { gauges: gauges(&rows), ..Default::default() });
+            snapshot.to_prometheus_text_with(throng_metrics::Beside { gauges: gauges(&rows), ..Default::default() });
         for line in [
             r#"throng_replication_bytes_per_s{kind="pose",cause="change",world="hub 0"} 700.5"#,
             r##"throng_replication_bytes_per_s{kind="vitals",cause="change",world="a \"b\"\n# EOF\nthrong_forged 1\\"} 3.0"##,

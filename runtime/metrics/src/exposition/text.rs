@@ -11,7 +11,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use super::{Beside, Exemplar, exemplars_of, families, max_family};
+use super::{Beside, Exemplar, LabelledCounters, LabelledGauges, exemplars_of, families, max_family};
 use crate::registry::{Description, Kind};
 use crate::snapshot::{MetricsSnapshot, Values};
 
@@ -21,29 +21,36 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 impl MetricsSnapshot {
     /// All metrics as text, each family with its help, in the order of registration.
     pub fn to_prometheus_text(&self) -> String {
-        self.to_prometheus_text_with(&Beside::default())
+        self.to_prometheus_text_with(Beside::default())
     }
 
     /// The same, and after it what is not registered.
-    pub fn to_prometheus_text_with(&self, beside: &Beside) -> String {
+    pub fn to_prometheus_text_with(&self, beside: Beside) -> String {
         let mut registry = match self.values.prefix {
             "" => prometheus_client::registry::Registry::default(),
             prefix => prometheus_client::registry::Registry::with_prefix(prefix),
         };
         registry.register_collector(Box::new(self.clone()));
-        let Beside { gauges, counters, exemplars } = beside.clone();
+        let Beside { gauges, counters, exemplars } = beside;
         let rows_count = gauges.iter().map(|family| family.rows.len()).sum::<usize>();
-        registry.register_collector(Box::new(Unregistered(Beside { gauges, counters, exemplars: Vec::new() })));
-        let mut text = String::with_capacity(256 * (self.values.descriptions.len() + rows_count));
-        text::encode(&mut text, &registry).expect("writing to a string does not fail");
-        if exemplars.is_empty() { text } else { with_exemplars(&text, &self.values, &exemplars) }
+        registry.register_collector(Box::new(Unregistered { gauges, counters }));
+        let mut page = Page {
+            text: String::with_capacity(256 * (self.values.descriptions.len() + rows_count)),
+            line_start: 0,
+            bucket: 0,
+            exemplars: exemplars_by_series(&self.values, &exemplars),
+        };
+        text::encode(&mut page, &registry).expect("writing to a string does not fail");
+        page.text
     }
 }
 
-/// The text with the newest exemplar behind each bucket that has one: `prometheus-client` writes those only that it has
-/// counted itself.
-fn with_exemplars(text: &str, values: &Values, exemplars: &[Exemplar]) -> String {
-    let mut told: HashMap<String, HashMap<usize, &Exemplar>> = HashMap::new();
+/// The newest exemplar of each bucket that has one, by the name of the series of buckets.
+fn exemplars_by_series<'a>(
+    values: &'a Values,
+    exemplars: &'a [Exemplar],
+) -> HashMap<String, HashMap<usize, &'a Exemplar>> {
+    let mut told = HashMap::new();
     for member in values.descriptions.iter().filter(|member| member.kind == Kind::Histogram) {
         let of_member: HashMap<usize, &Exemplar> = exemplars_of(member, values, exemplars).collect();
         if !of_member.is_empty() {
@@ -51,43 +58,72 @@ fn with_exemplars(text: &str, values: &Values, exemplars: &[Exemplar]) -> String
             told.insert(format!("{}{prefix}{}_bucket", values.prefix, member.family()), of_member);
         }
     }
-    let mut with = String::with_capacity(text.len() + 128 * exemplars.len());
-    // Buckets of one series stand one behind the other.
-    let mut place = 0;
-    for line in text.split_inclusive('\n') {
+    told
+}
+
+/// The text while it is written. Exemplars go behind their buckets as each line ends: `prometheus-client` writes those only
+/// that it has counted itself.
+struct Page<'a> {
+    text: String,
+    line_start: usize,
+    /// The place of the next bucket in its series: buckets of one series stand one behind the other.
+    bucket: usize,
+    exemplars: HashMap<String, HashMap<usize, &'a Exemplar>>,
+}
+
+impl Page<'_> {
+    fn end_line(&mut self) -> fmt::Result {
+        let line = &self.text[self.line_start..];
         let of_series = line.split_once("{le=").filter(|(_, rest)| !rest.contains(','));
-        let Some(of_series) = of_series.and_then(|(name, _)| told.get(name)) else {
-            place = 0;
-            with.push_str(line);
-            continue;
-        };
-        with.push_str(line.trim_end_matches('\n'));
-        if let Some(exemplar) = of_series.get(&place) {
-            let (key, value) = &exemplar.label;
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let (seconds, at_s) = (exemplar.value_us as f64 / 1e6, exemplar.at_unix_ms as f64 / 1e3);
-            let written = write!(with, " # {{{key}=\"{value}\"}} {seconds} {at_s:.3}");
-            written.expect("writing to a string does not fail");
+        match of_series.and_then(|(name, _)| self.exemplars.get(name)) {
+            None => self.bucket = 0,
+            Some(of_series) => {
+                if let Some(exemplar) = of_series.get(&self.bucket) {
+                    let (key, value) = &exemplar.label;
+                    let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+                    let (seconds, at_s) = (exemplar.value_us as f64 / 1e6, exemplar.at_unix_ms as f64 / 1e3);
+                    write!(self.text, " # {{{key}=\"{value}\"}} {seconds} {at_s:.3}")?;
+                }
+                self.bucket += 1;
+            }
         }
-        with.push('\n');
-        place += 1;
+        self.text.push('\n');
+        self.line_start = self.text.len();
+        Ok(())
     }
-    with
+}
+
+impl Write for Page<'_> {
+    fn write_str(&mut self, written: &str) -> fmt::Result {
+        for part in written.split_inclusive('\n') {
+            match part.strip_suffix('\n') {
+                None => self.text.push_str(part),
+                Some(end) => {
+                    self.text.push_str(end);
+                    self.end_line()?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
-struct Unregistered(Beside);
+struct Unregistered {
+    gauges: Vec<LabelledGauges>,
+    counters: Vec<LabelledCounters>,
+}
 
 impl Collector for Unregistered {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        for family in &self.0.gauges {
+        for family in &self.gauges {
             let name = family.name.replace('.', "_");
             let mut described = encoder.encode_descriptor(&name, family.help, None, MetricType::Gauge)?;
             for (row, value) in &family.rows {
                 with_row(&mut described, family.keys, row, |metric| metric.encode_gauge(value))?;
             }
         }
-        for family in &self.0.counters {
+        for family in &self.counters {
             let name = family.name.replace('.', "_");
             let mut described = encoder.encode_descriptor(&name, family.help, None, MetricType::Counter)?;
             for (row, count) in &family.rows {
@@ -175,7 +211,7 @@ fn with_labels(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counter, LabelledCounters, LabelledGauges, Merge, Registry};
+    use crate::{Counter, Merge, Registry};
     use throng_platform::time::Nanos;
 
     #[test]
@@ -250,7 +286,7 @@ throng_server_most_frames_window_max 9.0
         };
         let text = Registry::with_prefix("throng")
             .snapshot()
-            .to_prometheus_text_with(&Beside { gauges: vec![gauges], ..Beside::default() });
+            .to_prometheus_text_with(Beside { gauges: vec![gauges], ..Beside::default() });
         let expected = r#"# HELP throng_replication_bytes_per_s Bytes per second
 # TYPE throng_replication_bytes_per_s gauge
 throng_replication_bytes_per_s{kind="pose",world="a \"b\"} 1\nforged 2\\"} 700.5
@@ -297,7 +333,7 @@ throng_replication_bytes_per_s{kind="vitals",world="hub 0"} 3.0
             rows: vec![(vec!["role".into()], 3), (vec!["origin".into()], 0)],
         };
         let beside = Beside { counters: vec![refused], ..Beside::default() };
-        let text = Registry::with_prefix("throng").snapshot().to_prometheus_text_with(&beside);
+        let text = Registry::with_prefix("throng").snapshot().to_prometheus_text_with(beside);
         let expected = "\
 # HELP throng_admin_refused Refused
 # TYPE throng_admin_refused counter
@@ -329,7 +365,7 @@ throng_admin_refused_total{cause=\"origin\"} 0
             exemplar("world.tick", "e", 1),
             exemplar("server.frame", &"x".repeat(122), 1),
         ];
-        let text = registry.snapshot().to_prometheus_text_with(&Beside { exemplars, ..Beside::default() });
+        let text = registry.snapshot().to_prometheus_text_with(Beside { exemplars, ..Beside::default() });
         let told: Vec<&str> = text.lines().filter(|line| line.contains(" # {")).collect();
         let expect = [
             "throng_server_frame_seconds_bucket{le=\"0.05\"} 1 # {capture=\"b \\\"c\\\"\"} 0.045 1764000000.123",

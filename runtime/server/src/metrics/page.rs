@@ -210,7 +210,7 @@ fn every_family_that_is_exposed_is_on_the_page() {
     gauges.push(stuck_gauge(&SAVES_AWAY, 0));
     gauges.push(stuck_gauge(&ANALYTICS_AWAY, 0));
     gauges.push(capture_gauge(&[]));
-    let text = snapshot.to_prometheus_text_with(&Beside { gauges, ..Beside::default() });
+    let text = snapshot.to_prometheus_text_with(Beside { gauges, ..Beside::default() });
     let page = page();
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let dotted: Vec<String> = Totals::declared().iter().map(|counter| counter.name.replace('.', "_")).collect();
