@@ -68,32 +68,38 @@ pub fn game() -> Game {
 }
 
 /// How bots can be made more like people, who stand about, keep their grenades, and aim better or worse.
-const BOT_PACE: GameOption = GameOption::value::<f32>(
+const BOT_PACE: GameOption = GameOption::number(
     "bot-pace",
     "SHARE",
-    "Of the time in which bots have somewhere to go, how much they go [0 to 1]; they stand about otherwise",
+    "Of the time in which bots have somewhere to go, how much they go; they stand about otherwise",
+    0.0,
+    1.0,
 )
 .for_bots_too()
 .fits("metres");
-const BOT_MISS: GameOption = GameOption::value::<f32>(
+const BOT_MISS: GameOption = GameOption::number(
     "bot-miss",
     "TIMES",
-    "By how much bots miss what they aim at, of what they do anyhow [0 to 4]; who misses more shoots more for a kill",
+    "By how much bots miss what they aim at, of what they do anyhow; who misses more shoots more for a kill",
+    0.0,
+    4.0,
 )
 .for_bots_too()
 .fits("shots");
-const BOT_THROWS: GameOption = GameOption::value::<f32>(
+const BOT_THROWS: GameOption = GameOption::number(
     "bot-throws",
     "SHARE",
-    "Of the rounds, in how many bots throw the grenades that they have [0 to 1]",
+    "Of the rounds, in how many bots throw the grenades that they have",
+    0.0,
+    1.0,
 )
 .for_bots_too()
 .fits("grenades");
 
 fn bots(options: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {
     let guide = BotGuide::load();
-    let up_to = |option: GameOption, most: f32| options.value(option.name()).unwrap_or(1.0_f32).clamp(0.0, most);
-    let manner = Manner { pace: up_to(BOT_PACE, 1.0), miss: up_to(BOT_MISS, 4.0), throws: up_to(BOT_THROWS, 1.0) };
+    let given = |option: GameOption| options.value(option.name()).unwrap_or(1.0);
+    let manner = Manner { pace: given(BOT_PACE), miss: given(BOT_MISS), throws: given(BOT_THROWS) };
     move |_bot| DuelBot::new(guide.clone()).with_manner(manner)
 }
 

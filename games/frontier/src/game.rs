@@ -65,12 +65,12 @@ fn settings(arguments: &Arguments) -> FrontierSettings {
 
 /// How bots can be made more like people.
 const BOT_CASTS: GameOption =
-    GameOption::value::<f32>("bot-casts", "TIMES", "How often bots cast in a fight, of what they do anyhow [0 to 4]")
+    GameOption::number("bot-casts", "TIMES", "How often bots cast in a fight, of what they do anyhow", 0.0, 4.0)
         .for_bots_too()
         .fits("casts");
 
 fn bots(options: &Options, scenario: Scenario) -> impl Fn(usize) -> FrontierBot + use<> {
     let guide = BotGuide::load(!options.has(NO_THROTTLES.name()));
-    let casts = options.value(BOT_CASTS.name()).unwrap_or(1.0_f32).clamp(0.0, 4.0);
+    let casts = options.value(BOT_CASTS.name()).unwrap_or(1.0);
     move |_bot| FrontierBot::in_scenario(guide.clone(), scenario).casting(casts)
 }

@@ -47,24 +47,23 @@ fn settings(arguments: &Arguments) -> PrecinctSettings {
 }
 
 /// How bots can be made more like people, who stand about and wait.
-const BOT_PACE: GameOption = GameOption::value::<f32>(
+const BOT_PACE: GameOption = GameOption::number(
     "bot-pace",
     "SHARE",
-    "Of the time, how much bots are on their way [0 to 1]; they stand about otherwise",
+    "Of the time, how much bots are on their way; they stand about otherwise",
+    0.0,
+    1.0,
 )
 .for_bots_too()
 .fits("metres");
-const BOT_SHOTS: GameOption = GameOption::value::<f32>(
-    "bot-shots",
-    "SHARE",
-    "Of the moments in which bots could fire, in how many they do [0 to 1]",
-)
-.for_bots_too()
-.fits("shots");
+const BOT_SHOTS: GameOption =
+    GameOption::number("bot-shots", "SHARE", "Of the moments in which bots could fire, in how many they do", 0.0, 1.0)
+        .for_bots_too()
+        .fits("shots");
 
 fn bots(options: &Options, scenario: Scenario) -> impl Fn(usize) -> PrecinctBot + use<> {
     let (guide, itinerary) = (BotGuide::load(), Itinerary::of(scenario));
-    let share = |option: GameOption| options.value(option.name()).unwrap_or(1.0_f32).clamp(0.0, 1.0);
+    let share = |option: GameOption| options.value(option.name()).unwrap_or(1.0);
     let manner = Manner { pace: share(BOT_PACE), shots: share(BOT_SHOTS) };
     move |_bot| PrecinctBot::with_itinerary(guide.clone(), itinerary.clone()).with_manner(manner)
 }

@@ -103,7 +103,8 @@ fn size_words(games: &[Game]) -> Vec<Arg> {
 fn own_word(option: GameOption, games: &[Game]) -> Arg {
     let with: Vec<&str> = games.iter().filter(|game| has(game, option.name())).map(Game::name).collect();
     let of = if with.len() < games.len() { format!(" ({})", with.join(", ")) } else { String::new() };
-    let word = word(option.name()).help(format!("{}{of}", option.about()));
+    let range = option.range().map_or_else(String::new, |(least, most)| format!(" [{least} to {most}]"));
+    let word = word(option.name()).help(format!("{}{range}{of}", option.about()));
     match option.value_name() {
         Some(value_name) => word.value_name(value_name).allow_hyphen_values(true),
         None => word.action(ArgAction::SetTrue),

@@ -99,9 +99,10 @@ impl Options {
 mod tests {
     use super::*;
 
-    const DECLARED: [GameOption; 3] = [
+    const DECLARED: [GameOption; 4] = [
         GameOption::switch("at-night", "Begin at night"),
         GameOption::value::<f32>("speed", "M_PER_S", "How fast players are").for_bots_too(),
+        GameOption::number("haste", "TIMES", "How much faster bots are", 0.5, 4.0),
         GameOption::ALL_AWAKE,
     ];
 
@@ -121,6 +122,17 @@ mod tests {
     fn a_value_that_is_none_is_refused_with_the_option() {
         let refused = Options::none_of(&DECLARED).give("speed", Some("fast".to_owned())).unwrap_err();
         assert_eq!(refused, "--speed fast: invalid float literal");
+    }
+
+    #[test]
+    fn a_number_beyond_its_range_is_refused_with_the_range() {
+        let mut options = Options::none_of(&DECLARED);
+        for text in ["0.4", "4.01", "-1", "NaN", "inf", "much", ""] {
+            let refused = options.give("haste", Some(text.to_owned())).unwrap_err();
+            assert_eq!(refused, format!("--haste {text}: it is a number from 0.5 to 4"));
+        }
+        options.give("haste", Some("4".to_owned())).unwrap();
+        assert_eq!(options.value::<f32>("haste"), Some(4.0));
     }
 
     #[test]

@@ -9,13 +9,20 @@ use std::{fmt::Display, str::FromStr};
 pub struct GameOption {
     name: &'static str,
     about: &'static str,
-    /// How the value is called, and what is wrong with a text that is to be one. `None`: a switch.
-    value: Option<(&'static str, CheckText)>,
+    /// How the value is called, and what it may be. `None`: a switch.
+    value: Option<(&'static str, May)>,
     bots_too: bool,
     fits: Option<&'static str>,
 }
 
-type CheckText = fn(&str) -> Result<(), String>;
+/// What a value may be.
+#[derive(Debug, Clone, Copy)]
+enum May {
+    /// What can be read; otherwise, why not.
+    BeRead(fn(&str) -> Result<(), String>),
+    /// A number from the one to the other, both included.
+    BeWithin(f32, f32),
+}
 
 impl GameOption {
     /// Worlds tick while nobody is in them, so that all NPCs live from the start. A load run gives it to a game that has
@@ -37,8 +44,20 @@ impl GameOption {
         value_name: &'static str,
         about: &'static str,
     ) -> Self {
-        let check: CheckText = |text| text.parse::<T>().map(drop).map_err(|error| error.to_string());
-        Self { name, about, value: Some((value_name, check)), bots_too: false, fits: None }
+        let may = May::BeRead(|text| text.parse::<T>().map(drop).map_err(|error| error.to_string()));
+        Self { name, about, value: Some((value_name, may)), bots_too: false, fits: None }
+    }
+
+    /// Is given with a number from `least` to `most`, which is read as an `f32`. `--help` tells the range behind `about`, and what is
+    /// beyond it is refused with it.
+    pub const fn number(
+        name: &'static str,
+        value_name: &'static str,
+        about: &'static str,
+        least: f32,
+        most: f32,
+    ) -> Self {
+        Self { name, about, value: Some((value_name, May::BeWithin(least, most))), bots_too: false, fits: None }
     }
 
     /// Bots are told of it, too: it changes how they play or what they understand. Otherwise it is the server's alone.
@@ -74,12 +93,27 @@ impl GameOption {
         self.value.map(|(name, _)| name)
     }
 
+    /// The least and the most that a [number](Self::number) may be.
+    pub fn range(&self) -> Option<(f32, f32)> {
+        match self.value {
+            Some((_, May::BeWithin(least, most))) => Some((least, most)),
+            _ => None,
+        }
+    }
+
     pub fn is_for_bots_too(&self) -> bool {
         self.bots_too
     }
 
     /// Why a text is no value of this option.
     pub fn check(&self, text: &str) -> Result<(), String> {
-        self.value.map_or(Ok(()), |(_, check)| check(text))
+        match self.value {
+            None => Ok(()),
+            Some((_, May::BeRead(check))) => check(text),
+            Some((_, May::BeWithin(least, most))) => match text.parse::<f32>() {
+                Ok(number) if (least..=most).contains(&number) => Ok(()),
+                _ => Err(format!("it is a number from {least} to {most}")),
+            },
+        }
     }
 }
