@@ -4,7 +4,10 @@
 //! where it differs from what the file says. Of all others it is known what was said. Text is made here, on the thread of whoever
 //! asks; it allocates.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use throng_capture::model::TriggerKind;
 use throng_profiler::{
@@ -20,7 +23,8 @@ use super::{RuleNames, said::keys};
 pub struct RuleInForce {
     /// With its section before it, as `rules.set` takes it.
     pub key: String,
-    /// As the file writes it, without quotes. None: nothing is held back, or it is as each world has it.
+    /// As the file writes it, without quotes. None: nothing is held back, it is as each world has it, or it is a budget of the file that
+    /// was cleared since.
     pub value: Option<String>,
     /// The value is one for worlds of 30 Hz and slower; at faster rates it is the same share of their period.
     pub fits_rate: bool,
@@ -59,11 +63,18 @@ pub(super) struct Complete {
 }
 
 /// All rules of `now`, which differ from those of the file where somebody said so; `written` are the keys of the file, and
-/// those that were said since.
+/// those that were said since. Budgets of the file that were cleared have no value, behind those that are in force.
 pub(super) fn list(now: &Complete, of_file: &Complete, written: [&[String]; 2], names: &RuleNames) -> Vec<RuleInForce> {
     let [in_file, said] = written.map(|keys| keys.iter().map(|key| plain_name(key)).collect::<Vec<_>>());
-    let of_file = values(of_file, names).into_iter().map(|rule| (rule.key.clone(), rule)).collect::<HashMap<_, _>>();
+    let of_file = values(of_file, names);
     let mut rules = values(now, names);
+    let in_force = rules.iter().map(|rule| rule.key.as_str()).collect::<HashSet<_>>();
+    let is_cleared = |rule: &&RuleInForce| rule.changed_by == BUDGET_SET && !in_force.contains(rule.key.as_str());
+    let cleared: Vec<_> =
+        of_file.iter().filter(is_cleared).map(|rule| RuleInForce { value: None, ..rule.clone() }).collect();
+    let behind = rules.partition_point(|rule| rule.changed_by == BUDGET_SET);
+    rules.splice(behind..behind, cleared);
+    let of_file = of_file.into_iter().map(|rule| (rule.key.clone(), rule)).collect::<HashMap<_, _>>();
     for rule in &mut rules {
         let key = plain_name(&rule.key);
         let is_as_in_file = of_file.get(&rule.key).is_some_and(|of_file| of_file == rule);
@@ -80,6 +91,8 @@ pub(super) fn list(now: &Complete, of_file: &Complete, written: [&[String]; 2], 
 
 /// What `rules.set` changes.
 const SET: &str = "rules.set";
+/// What changes a budget; all of them come first.
+const BUDGET_SET: &str = "budget.set";
 /// What only makes sense together.
 const FILE: &str = "file";
 
@@ -93,7 +106,7 @@ fn values(complete: &Complete, names: &RuleNames) -> Vec<RuleInForce> {
     if let Some(recorder) = &complete.recorder {
         for (section, name, ns) in budgets(recorder) {
             let us = *ns as f64 / 1e3;
-            add(format!("budgets.{section}.{name}"), Some(us.to_string()), false, "budget.set");
+            add(format!("budgets.{section}.{name}"), Some(us.to_string()), false, BUDGET_SET);
         }
         let keys = keys(names);
         for kind in TriggerKind::ALL {

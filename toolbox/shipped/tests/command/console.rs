@@ -192,7 +192,8 @@ fn rules_are_read_again_when_somebody_asks() {
 fn all_rules_are_told_with_where_they_are_from() {
     let place = folder("console-rules-list");
     let (rules, settings) = (place.join("rules.toml"), place.join("throng.toml"));
-    std::fs::write(&rules, "[triggers.frame]\ncooldown_s = 12\n").expect("a folder of ours");
+    let of_file = "[budgets.subsystems_us]\nreplication = 900\nworld = 800\n[triggers.frame]\ncooldown_s = 12\n";
+    std::fs::write(&rules, of_file).expect("a folder of ours");
     std::fs::write(&settings, format!("[recorder]\nrules = \"{}\"\n", rules.display())).expect("a folder of ours");
     let server = Server::start(&[&SMALL[..], &["--config", settings.to_str().expect("a plain path")]].concat());
     let listed = |key: &str| {
@@ -212,11 +213,15 @@ fn all_rules_are_told_with_where_they_are_from() {
     }
     run_well(&server, &["trigger.set", "tick", "off"]);
     assert_eq!(listed("triggers.tick.on"), row(["false", "console", "rules.set"]));
+    run_well(&server, &["budget.clear", "subsystem", "replication"]);
+    let of_budgets = ["replication", "world"].map(|name| listed(&format!("budgets.subsystems_us.{name}")));
+    assert_eq!(of_budgets, [row(["-", "console", "budget.set"]), row(["800", "file", "budget.set"])]);
     let text = run_well(&server, &["rules.list"]);
     assert!(text.starts_with("key ") && text.contains("triggers.frame.cooldown_s"), "{text}");
     run_well(&server, &["rules.reload"]);
     assert_eq!(listed("triggers.tick.cooldown_s"), row(["30", "default", "rules.set"]));
     assert_eq!(listed("log.server.clients"), None);
+    assert_eq!(listed("budgets.subsystems_us.replication"), row(["900", "file", "budget.set"]));
     assert!(server.stop().status.success());
 }
 
