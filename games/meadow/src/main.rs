@@ -41,6 +41,7 @@ fn game() -> Game {
     .page(include_str!("page.html"))
     .about("a field to walk about on, with sheep and flowers, and a barn to go into")
     .version(env!("CARGO_PKG_VERSION"))
+    .commit(env!("THRONG_COMMIT"))
     .players(50, 1_000)
     .npcs(200, 5_000)
     .option(GameOption::switch("at-night", "Let the sheep sleep"))

@@ -136,7 +136,8 @@ impl Game {
         self
     }
 
-    /// The commit that they say beside it, as the executable's build script found it out. Default `unknown`.
+    /// The commit that they say beside it: `env!("THRONG_COMMIT")`, which `throng_commit::set` in the build script found out. Default
+    /// `unknown`: then `throng history` cannot tell one commit's runs from another's.
     #[must_use]
     pub fn commit(mut self, commit: &'static str) -> Self {
         self.commit = commit;

@@ -8,10 +8,11 @@ const NAME: &str = "meadow";
 const MANIFEST: &str = include_str!("manifest.toml");
 
 /// Those of `games/meadow`, by their paths in it. Its own tests are about the toolbox, and stay.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 16] = [
     (".containerignore", include_str!("../../../games/meadow/.containerignore")),
     (".gitignore", include_str!("../../../games/meadow/.gitignore")),
     ("Containerfile", include_str!("../../../games/meadow/Containerfile")),
+    ("build.rs", include_str!("../../../games/meadow/build.rs")),
     ("README.md", include_str!("../../../games/meadow/README.md")),
     ("rules.toml", include_str!("../../../games/meadow/rules.toml")),
     ("src/bot.rs", include_str!("../../../games/meadow/src/bot.rs")),
@@ -79,7 +80,9 @@ mod tests {
         let own = read(include_str!("../../../games/meadow/Cargo.toml"));
         let made = files("a", Path::new("t")).into_iter().find(|(path, _)| *path == "Cargo.toml");
         let made = read(&made.expect("a manifest").1);
-        assert_eq!(names(&own, "dependencies"), names(&made, "dependencies"));
+        for section in ["dependencies", "build-dependencies"] {
+            assert_eq!(names(&own, section), names(&made, section));
+        }
         // One test of the game's speaks with its processes, and is no part of a project.
         let mut tests = names(&made, "dev-dependencies");
         tests.insert("serde_json".to_owned());

@@ -32,9 +32,10 @@ fn a_project_is_the_template_with_its_name() {
     let parent = folder("new-made");
     let project = make("my-game", &parent, &built_from()).expect("it is made");
     assert_eq!(project, parent.join("my-game"));
-    let expect =
-        [".containerignore", ".gitignore", "Cargo.lock", "Cargo.toml", "Containerfile", "README.md", "rules.toml"];
-    assert_eq!(names_in(&project), [&expect[..], &["src", "throng.toml"]].concat());
+    let hidden = [".containerignore", ".gitignore"];
+    let rest =
+        ["Cargo.lock", "Cargo.toml", "Containerfile", "README.md", "build.rs", "rules.toml", "src", "throng.toml"];
+    assert_eq!(names_in(&project), [&hidden[..], &rest].concat());
     assert_eq!(names_in(&parent), ["my-game"]);
 
     let game = built_from().join("games/meadow");
