@@ -8,7 +8,7 @@ use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
 const FLOORS: [&[&str]; 17] = [
-    &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros", "new", "pages"],
+    &["platform", "commit", "pack-derive", "redact", "replication-derive", "profiler-macros", "new", "pages"],
     &["metrics", "capture", "crash", "pack", "history"],
     &["profiler"],
     &["analytics", "scheduler", "net"],
