@@ -1,9 +1,11 @@
 //! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs. What
-//! they share, `--small` and `--json` among it, is `bench/harness`. That of preflight, which finds planted slowdowns, is `plants`.
+//! they share, `--small` and `--json` among it, is `bench/harness`. That of preflight, which finds planted slowdowns, is `plants`, and
+//! that of the history, which finds the commit that has one, is `commits`.
 //!
 //! `--small` is the size that also runs with the tests; the real size is for claims, and a claim names machine, commit
 //! and command. The bench against other libraries is a workspace of its own and is built by `peers`, which runs `crowd`, too.
 
+mod commits;
 mod peers;
 mod plants;
 
@@ -42,7 +44,7 @@ pub(crate) struct BenchArguments {
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     let mut known = names(crates::read(&step::root())?);
-    known.extend([peers::NAME, peers::CROWD, plants::NAME].map(str::to_owned));
+    known.extend([commits::NAME, peers::NAME, peers::CROWD, plants::NAME].map(str::to_owned));
     let Some(name) = &arguments.name else {
         known.iter().for_each(|name| println!("{name}"));
         return Ok(());
@@ -53,6 +55,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     }
     if name == plants::NAME {
         return plants::run(&arguments.more);
+    }
+    if name == commits::NAME {
+        return commits::run(&arguments.more);
     }
     if [peers::NAME, peers::CROWD].contains(&name.as_str()) {
         return peers::run(name, arguments);

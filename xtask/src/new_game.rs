@@ -2,7 +2,7 @@
 //!
 //! In a folder that was empty, with the versions that this repository is tested with, and in the same target folder: what is
 //! the same crate with the same features and profile is there already. So the project gets this workspace's `[profile.dev]`
-//! in place of its own, and the feature `postgres` that the shipped command has; nothing else is changed.
+//! and `[profile.release]` in place of its own, and the feature `postgres` that the shipped command has; nothing else is changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,16 +29,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
 
 /// Makes one and builds it, with the command that the tests were built with where that is there.
 pub(crate) fn build() -> Result<NewGame, XtaskError> {
-    let folder = step::target_folder().join("new-game");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(|cause| unusable(&folder, &cause))?;
-    let throng = command::of_tests()?;
-    let mut command = step::program(throng.as_os_str());
-    command.args(["new", NAME]).current_dir(&folder);
-    step::run("a new game", &mut command, "put right what it names in toolbox/new")?;
-
-    let game = made();
-    share_profile(&game.folder.join("Cargo.toml"))?;
+    let game = NewGame::make(&folder())?;
     for words in [&["test", "--no-run"][..], &["build"]] {
         step::run("the new game", &mut game.cargo(words), "put right what it names in games/meadow")?;
     }
@@ -47,10 +38,32 @@ pub(crate) fn build() -> Result<NewGame, XtaskError> {
 
 /// The one that was built last.
 pub(crate) fn made() -> NewGame {
-    NewGame { folder: step::target_folder().join("new-game").join(NAME) }
+    NewGame::in_folder(&folder())
+}
+
+fn folder() -> PathBuf {
+    step::target_folder().join("new-game")
 }
 
 impl NewGame {
+    /// The one that was made in this folder.
+    pub(crate) fn in_folder(folder: &Path) -> NewGame {
+        NewGame { folder: folder.join(NAME) }
+    }
+
+    /// Makes one in this folder, which is emptied, with the command that the tests were built with where that is there.
+    pub(crate) fn make(folder: &Path) -> Result<NewGame, XtaskError> {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder).map_err(|cause| unusable(folder, &cause))?;
+        let throng = command::of_tests()?;
+        let mut command = step::program(throng.as_os_str());
+        command.args(["new", NAME]).current_dir(folder);
+        step::run("a new game", &mut command, "put right what it names in toolbox/new")?;
+        let game = NewGame::in_folder(folder);
+        share_profiles(&game.folder.join("Cargo.toml"))?;
+        Ok(game)
+    }
+
     /// Runs its tests, and its demo for a moment.
     pub(crate) fn play(&self) -> Result<(), XtaskError> {
         step::run("its tests", &mut self.cargo(&["test"]), "put right what it names in games/meadow")?;
@@ -58,7 +71,16 @@ impl NewGame {
         play(demo.args(["--", "demo", "--players", "20", "--seconds", "2", "--json"]))
     }
 
-    fn cargo(&self, words: &[&str]) -> Command {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Of a release build.
+    pub(crate) fn executable(&self) -> PathBuf {
+        step::target_folder().join("release").join(NAME)
+    }
+
+    pub(crate) fn cargo(&self, words: &[&str]) -> Command {
         let mut command = cargo();
         command
             .args(words)
@@ -82,16 +104,16 @@ fn play(demo: &mut Command) -> Result<(), XtaskError> {
     }
 }
 
-fn share_profile(manifest: &Path) -> Result<(), XtaskError> {
+fn share_profiles(manifest: &Path) -> Result<(), XtaskError> {
     let read = |path: &Path| -> Result<Table, XtaskError> {
         let text = fs::read_to_string(path).map_err(|cause| unusable(path, &cause))?;
         text.parse().map_err(|cause| unusable(path, &cause))
     };
     let own = read(&step::root().join("Cargo.toml"))?;
-    let dev = own.get("profile").and_then(|profiles| profiles.get("dev")).cloned();
     let mut made = read(manifest)?;
-    if let (Some(Value::Table(profiles)), Some(dev)) = (made.get_mut("profile"), dev) {
-        profiles.insert("dev".to_owned(), dev);
+    let shared = ["dev", "release"].into_iter().filter_map(|name| Some((name, own.get("profile")?.get(name)?.clone())));
+    if let Some(Value::Table(profiles)) = made.get_mut("profile") {
+        profiles.extend(shared.map(|(name, profile)| (name.to_owned(), profile)));
     }
     fs::write(manifest, made.to_string()).map_err(|cause| unusable(manifest, &cause))
 }

@@ -1,0 +1,260 @@
+//! The bench of the history: a game as `throng new` makes it, with twenty commits, and the same with work planted in one of them. Each commit
+//! is built and played some times, as its developer would; whether `throng history` names that commit and that subsystem, and nothing
+//! where nothing was planted.
+//!
+//! The two are branches that part where the work is planted, so what came before is played once and counts for both. They are played by
+//! turns. Runs are the state of the bench, too: one that was stopped goes on where it was, in `reports/history-commits`. Another plan needs
+//! another folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Parser;
+use serde_json::Value;
+
+use crate::command;
+use crate::error::XtaskError;
+use crate::new_game::NewGame;
+use crate::step;
+
+pub(super) const NAME: &str = "history";
+
+/// What is passed on behind `--`.
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct Words {
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=100))]
+    commits: u32,
+    /// The commit that has the work, counted from 1.
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(2..=100))]
+    planted: u32,
+    /// Of the time in which sheep look for players.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=100))]
+    percent: u32,
+    /// Of each commit.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    runs: u32,
+    /// Measured of each run (s).
+    #[arg(long, default_value_t = 15)]
+    seconds: u32,
+    /// The folder of the game and of both histories.
+    #[arg(long, value_name = "DIR", default_value = "reports/history-commits")]
+    out: PathBuf,
+}
+
+const PLAYERS: &str = "50";
+const SHEEP: &str = "2000";
+/// Where the work is planted, and the subsystem that has it.
+const PLACE: (&str, &str) = ("src/sheep.rs", "    for mut place in &mut sheep {\n        let Some(player)");
+const SUBSYSTEM: &str = "my_game.sheep";
+/// What changes with every commit, so that each is built.
+const CHANGED: &str = "src/main.rs";
+
+/// Branches, and folders of histories.
+const INNOCENT: &str = "innocent";
+const PLANTED: &str = "planted";
+
+pub(super) fn run(words: &[String]) -> Result<(), XtaskError> {
+    let words = Words::try_parse_from(words).map_err(|error| XtaskError::Usage(error.to_string()))?;
+    if words.planted > words.commits {
+        return Err(XtaskError::Usage("--planted is one of --commits".to_owned()));
+    }
+    let bench = Bench::begin(&words)?;
+    let [innocent, planted] = [bench.commits(INNOCENT)?, bench.commits(PLANTED)?];
+    for (number, commit) in (1..).zip(&innocent) {
+        bench.play(number, commit, INNOCENT)?;
+        if number < words.planted {
+            bench.copy(commit)?;
+        } else {
+            bench.play(number, &planted[number as usize - 1], PLANTED)?;
+        }
+    }
+    let faults = [bench.judge(INNOCENT, None)?, bench.judge(PLANTED, Some(&planted[words.planted as usize - 1]))?];
+    match faults.concat() {
+        faults if faults.is_empty() => Ok(()),
+        faults => Err(XtaskError::Usage(faults.join("\n"))),
+    }
+}
+
+struct Bench<'w> {
+    words: &'w Words,
+    game: NewGame,
+    out: PathBuf,
+}
+
+impl<'w> Bench<'w> {
+    /// The game with all its commits, made unless it is there.
+    fn begin(words: &'w Words) -> Result<Self, XtaskError> {
+        let out = step::root().join(&words.out);
+        let game = NewGame::in_folder(&out);
+        let bench = Self { words, game, out };
+        if bench.game.folder().join(".git/refs/heads").join(PLANTED).is_file() {
+            let (made, plan) = (bench.commits(PLANTED)?.len(), words.commits as usize);
+            if made != plan {
+                return Err(usage(&bench.out, &format!("is of {made} commits; name another folder with --out")));
+            }
+            return Ok(bench);
+        }
+        command::built()?;
+        let game = NewGame::make(&bench.out)?;
+        let bench = Self { game, ..bench };
+        bench.git(&["init", "--quiet", "--initial-branch", INNOCENT])?;
+        // The lock file is made with the first build, and is part of every commit.
+        bench.build()?;
+        for number in 1..words.planted {
+            bench.commit(number, None)?;
+        }
+        bench.git(&["branch", PLANTED])?;
+        for (branch, percent) in [(INNOCENT, None), (PLANTED, Some(words.percent))] {
+            bench.git(&["checkout", "--quiet", branch])?;
+            bench.commit(words.planted, percent)?;
+            for number in words.planted + 1..=words.commits {
+                bench.commit(number, None)?;
+            }
+        }
+        Ok(bench)
+    }
+
+    /// A change that costs nothing, and `percent` more work if that is asked for.
+    fn commit(&self, number: u32, percent: Option<u32>) -> Result<(), XtaskError> {
+        let change = |path: &str, change: &dyn Fn(&str) -> String| {
+            let path = self.game.folder().join(path);
+            let text = fs::read_to_string(&path).map_err(|cause| usage(&path, &cause.to_string()))?;
+            fs::write(&path, change(&text)).map_err(|cause| usage(&path, &cause.to_string()))
+        };
+        change(CHANGED, &|text| format!("{text}// Commit {number}.\n"))?;
+        if let Some(percent) = percent {
+            let (path, place) = PLACE;
+            let work = format!(
+                "    for place in sheep.iter().take(sheep.iter().count() * {percent} / 100) {{\n        \
+                 std::hint::black_box(players.iter().find(|player| player.distance_m(place) < FEAR_M));\n    }}\n"
+            );
+            change(path, &|text| text.replacen(place, &format!("{work}{place}"), 1))?;
+        }
+        self.git(&["add", "--all"])?;
+        self.git(&["commit", "--quiet", "--message", &format!("commit {number}")]).map(drop)
+    }
+
+    /// Commits of a branch, the first one first.
+    fn commits(&self, branch: &str) -> Result<Vec<String>, XtaskError> {
+        let told = self.git(&["log", "--reverse", "--abbrev=12", "--format=%h", branch])?;
+        Ok(told.lines().map(str::to_owned).collect())
+    }
+
+    /// Builds and plays a commit as often as is still to do.
+    fn play(&self, number: u32, commit: &str, branch: &str) -> Result<(), XtaskError> {
+        let done = self.lines(branch, commit)?.len() as u32;
+        if done >= self.words.runs {
+            return Ok(());
+        }
+        eprintln!(
+            "── commit {number} of {}, {branch}: {done} of {} runs are done",
+            self.words.commits, self.words.runs
+        );
+        self.git(&["checkout", "--quiet", commit])?;
+        self.build()?;
+        for _ in done..self.words.runs {
+            self.load(branch)?;
+        }
+        // A build that is not of this commit would be played for ever.
+        let kept = self.lines(branch, commit)?.len() as u32;
+        if kept < self.words.runs {
+            return Err(usage(&self.out, &format!("has {kept} runs of commit {commit}; see what the runs said above")));
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Result<(), XtaskError> {
+        let mut build = self.game.cargo(&["build", "--release", "--quiet"]);
+        step::run("build", &mut build, "put right what the compiler names")
+    }
+
+    /// A run whose bars do not hold is one all the same.
+    fn load(&self, branch: &str) -> Result<(), XtaskError> {
+        let mut load = self.program();
+        load.args(["load", "--players", PLAYERS, "--npcs", SHEEP, "--seconds", &self.words.seconds.to_string()]);
+        load.args(["--settle-s-max", "0", "--history"]).arg(self.history(branch));
+        load.arg("--report").arg(self.out.join("report")).stdout(Stdio::null()).stderr(Stdio::null());
+        load.status().map(drop).map_err(|cause| usage(&self.game.executable(), &cause.to_string()))
+    }
+
+    fn program(&self) -> Command {
+        let mut program = step::program(self.game.executable().as_os_str());
+        program.current_dir(self.game.folder());
+        program
+    }
+
+    /// In the game's folder: its repository says in which order commits stand.
+    fn history(&self, branch: &str) -> PathBuf {
+        self.game.folder().join("reports").join(branch)
+    }
+
+    /// What is kept of a commit's runs.
+    fn lines(&self, branch: &str, commit: &str) -> Result<Vec<String>, XtaskError> {
+        let folder = self.history(branch);
+        let Ok(files) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let mut lines = Vec::new();
+        for file in files.flatten() {
+            let text = fs::read_to_string(file.path()).map_err(|cause| usage(&file.path(), &cause.to_string()))?;
+            let records = text.lines().filter_map(|line| Some((line, serde_json::from_str::<Value>(line).ok()?)));
+            lines.extend(records.filter(|(_, record)| record["commit"] == commit).map(|(line, _)| line.to_owned()));
+        }
+        Ok(lines)
+    }
+
+    /// What is kept of a commit that both branches have.
+    fn copy(&self, commit: &str) -> Result<(), XtaskError> {
+        if !self.lines(PLANTED, commit)?.is_empty() {
+            return Ok(());
+        }
+        let (folder, file) = (self.history(PLANTED), self.history(PLANTED).join("before.jsonl"));
+        let before = fs::read_to_string(&file).unwrap_or_default();
+        let lines = self.lines(INNOCENT, commit)?.join("\n");
+        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, format!("{before}{lines}\n")));
+        written.map_err(|cause| usage(&file, &cause.to_string()))
+    }
+
+    /// What `history` says of a branch, and what is wrong with that. `planted`: the commit that is to be named.
+    fn judge(&self, branch: &str, planted: Option<&str>) -> Result<Vec<String>, XtaskError> {
+        let page = self.out.join(format!("{branch}.html"));
+        let mut history = self.program();
+        history.arg("history").arg(self.history(branch)).arg("--html").arg(&page).arg("--json");
+        let told = step::output_of("history", &mut history, "its own words are above")?;
+        let told: Value = serde_json::from_str(told.lines().last().unwrap_or_default())
+            .map_err(|cause| usage(&page, &format!("`history --json` said no JSON: {cause}")))?;
+        println!("{branch}: {} runs, {}", told["runs"], page.display());
+        let changes = told["changes"].as_array().map_or(&[][..], Vec::as_slice);
+        let text = |change: &Value, key: &str| change[key].as_str().unwrap_or_default().to_owned();
+        let mut faults = Vec::new();
+        let mut is_named = false;
+        for change in changes {
+            let row =
+                ["subsystem", "verdict", "good_commit", "likely_commit", "bad_commit"].map(|key| text(change, key));
+            println!("  {} {:.1} % {} suspects", row.join(" "), change["change_percent"], change["suspects_count"]);
+            let is_it = planted == Some(row[3].as_str()) && row[0] == SUBSYSTEM && row[1] == "slower";
+            is_named |= is_it;
+            if !is_it {
+                faults.push(format!(
+                    "{branch}: {} was named {} since {}, where nothing was planted",
+                    row[0], row[1], row[3]
+                ));
+            }
+        }
+        if let Some(commit) = planted.filter(|_| !is_named) {
+            faults.push(format!("{branch}: {SUBSYSTEM} was not named slower since {commit}"));
+        }
+        Ok(faults)
+    }
+
+    fn git(&self, words: &[&str]) -> Result<String, XtaskError> {
+        let mut git = step::program("git".as_ref());
+        git.args(["-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false"]);
+        git.args(words).current_dir(self.game.folder());
+        step::output_of("git", &mut git, "it is about the scratch game of this bench; remove that folder to begin anew")
+    }
+}
+
+fn usage(path: &Path, words: &str) -> XtaskError {
+    XtaskError::Usage(format!("{}: {words}", path.display()))
+}
