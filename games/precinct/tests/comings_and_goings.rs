@@ -20,7 +20,7 @@ use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::Client;
 use throng_net::transport::Impairment;
 use throng_platform::{process::thread_cpu_time, time::Nanos};
-use throng_simulator::{Replay, Simulation, SimulationSettings, first_difference};
+use throng_simulator::{Simulation, SimulationRecording, SimulationSettings, first_difference};
 
 /// Seconds that a hideout outlives its owner's visit.
 const LINGER_S: u32 = 2;
@@ -179,8 +179,8 @@ fn who_does_not_wait_leaves_no_world_behind() {
     assert_eq!(simulation.server_mut().worlds_count(), SHARED_WORLDS);
 }
 
-/// Bots that fight and travel come and go over a bad network: every world that ever was comes again in a replay, at the
-/// same ticks, with any number of workers.
+/// Bots that fight and travel come and go over a bad network: every world that ever was is the same at the same ticks with any
+/// number of workers, and comes again in a replay.
 #[test]
 fn worlds_that_come_and_go_come_again_in_a_replay() {
     const GUESTS: usize = 12;
@@ -190,29 +190,33 @@ fn worlds_that_come_and_go_come_again_in_a_replay() {
         jitter: Nanos::from_millis(20),
         ..Impairment::default()
     };
-    let settings = SimulationSettings { record: true, hash: true, impairment, ..simulated::settings(33) };
-    let (mut simulation, worlds) = Simulation::new(&settings, game(GUESTS, 200)).unwrap();
-    let mut guests = Vec::new();
-    for round in 0..30 {
-        guests.push(simulation.join(Box::new(precinct::PrecinctBot::new(simulated::guide()))));
-        simulation.run_for(1.0);
-        if round % 3 == 2 {
-            simulation.leave(guests.remove(0));
+    let settings = SimulationSettings { hash: true, impairment, ..simulated::settings(33) };
+    let play = |settings: &SimulationSettings| {
+        let (mut simulation, worlds) = Simulation::new(settings, game(GUESTS, 200)).unwrap();
+        let mut guests = Vec::new();
+        for round in 0..30 {
+            guests.push(simulation.join(Box::new(precinct::PrecinctBot::new(simulated::guide()))));
+            simulation.run_for(1.0);
+            if round % 3 == 2 {
+                simulation.leave(guests.remove(0));
+            }
+            if guests.len() == GUESTS {
+                guests.drain(..4).for_each(|guest| simulation.leave(guest));
+            }
         }
-        if guests.len() == GUESTS {
-            guests.drain(..4).for_each(|guest| simulation.leave(guest));
-        }
-    }
-    simulation.run_for(5.0);
-    let hashes = simulation.hashes().to_vec();
+        simulation.run_for(5.0);
+        simulation.end_recording();
+        assert_eq!(worlds.hideouts.alive().len(), guests.len());
+        simulation.hashes().to_vec()
+    };
+    let recording = SimulationRecording::new(&settings);
+    let hashes = play(recording.settings());
     let ids: BTreeSet<WorldId> = hashes.iter().map(|hash| hash.world).collect();
     assert!(ids.iter().any(|id| id.generation() > 0), "no place was used again: {ids:?}");
-    assert_eq!(worlds.hideouts.alive().len(), guests.len());
-    for workers_count in [1, 2, 8] {
-        let settings = SimulationSettings { workers_count, ..settings.clone() };
-        let replayed = Replay::run(&settings, simulation.recording(), game(GUESTS, 200)).unwrap();
-        let difference = first_difference(&hashes, replayed.hashes());
+    for workers_count in [2, 8] {
+        let difference = first_difference(&hashes, &play(&SimulationSettings { workers_count, ..settings.clone() }));
         assert!(difference.is_none(), "{workers_count} workers: {}", difference.unwrap());
+        recording.check(workers_count, &hashes, game(GUESTS, 200));
     }
 }
 

@@ -14,10 +14,10 @@
 //! | --- | --- |
 //! | `simulation` | the frame above, and what is asked of it while it runs |
 //! | `player` | one client with its behaviour |
-//! | `replay` | a server alone, fed with what another one received |
-//! | `tap` | what the server sends, opened where it leaves |
+//! | `replay` | what a simulation's server recorded, and whether it comes again |
+//! | `tap` | what the server sends, opened where it leaves, and what it receives |
 //! | `workload` | what every subsystem takes of the real clock, step by step, for who compares two builds |
-//! | `virtual_server` | what both share: a server whose clock somebody moves |
+//! | `virtual_server` | a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
 //! | `fingerprint` | one line for all that a run did, to compare two builds by |
 //! | `mutation` | messages that are almost right |
@@ -81,7 +81,7 @@ pub mod workload;
 pub use fingerprint::Fingerprint;
 pub use history::{Difference, first_difference};
 pub use player::Player;
-pub use replay::Replay;
+pub use replay::SimulationRecording;
 pub use settings::SimulationSettings;
 pub use simulation::Simulation;
 pub use totals::Totals;

@@ -33,16 +33,16 @@ pub struct SimulationSettings {
     pub token_timeout_s: u32,
     /// What the network does to datagrams at first.
     pub impairment: Impairment,
-    /// Whether what the server receives is noted, for a [`Replay`](crate::Replay).
-    pub record: bool,
     /// Whether every tick of every world leaves a hash of the world's state.
     pub hash: bool,
     /// Whether what the server sends is kept, for [`Simulation::take_sent`](crate::Simulation::take_sent).
     pub tap: bool,
+    /// Whether what the server receives is kept, for [`Simulation::take_received`](crate::Simulation::take_received).
+    pub tap_received: bool,
 }
 
 impl SimulationSettings {
-    /// One worker, 20 thoughts a second, audit samples allowed, a perfect network, neither recorded nor hashed nor tapped.
+    /// One worker, 20 thoughts a second, audit samples allowed, a perfect network, neither hashed nor tapped.
     pub fn new(schema: Arc<Schema>, seed: u64) -> Self {
         let mut server = Settings::default();
         server.server.audit_samples = true;
@@ -55,9 +55,9 @@ impl SimulationSettings {
             think_hz: 20,
             token_timeout_s: 10,
             impairment: Impairment::default(),
-            record: false,
             hash: false,
             tap: false,
+            tap_received: false,
         }
     }
 

@@ -1,21 +1,19 @@
 //! The simulation: one frame after the other, of everything.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use rand::RngCore;
 use rand_chacha::ChaCha20Rng;
 use throng::Server;
 use throng::inspection::WorldHash;
 use throng::server::ServerError;
 use throng_bots::Behaviour;
-use throng_net::transport::{Impairment, MemoryNetwork, Recording, RecordingTransport, ServerTransport};
+use throng_net::transport::{Impairment, MemoryNetwork};
 use throng_platform::clock::ManualClock;
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
 
 use crate::player::{Player, index_of};
 use crate::settings::{Purpose, SERVER_ADDRESS, SimulationSettings};
-use crate::tap::{self, Outgoing, TapTransport};
+use crate::tap::{TapTransport, Tapped};
 use crate::totals::Totals;
 use crate::virtual_server::VirtualServer;
 
@@ -24,8 +22,8 @@ pub struct Simulation {
     settings: SimulationSettings,
     virtual_server: VirtualServer,
     network: MemoryNetwork,
-    recording: Option<Arc<Mutex<Recording>>>,
-    outgoing: Option<Outgoing>,
+    outgoing: Option<Tapped>,
+    incoming: Option<Tapped>,
     players: Vec<Player>,
     rng: ChaCha20Rng,
 }
@@ -38,26 +36,16 @@ impl Simulation {
         build: impl FnOnce(&mut Server) -> Result<T, ServerError>,
     ) -> Result<(Self, T), ServerError> {
         let network = MemoryNetwork::new(settings.rng(Purpose::Network).next_u64(), settings.impairment);
-        let memory = network.server(SERVER_ADDRESS);
-        let (transport, recording): (Box<dyn ServerTransport>, _) = if settings.record {
-            let (transport, recording) = RecordingTransport::new(memory);
-            (Box::new(transport), Some(recording))
-        } else {
-            (Box::new(memory), None)
-        };
-        let (transport, outgoing): (Box<dyn ServerTransport>, _) = if settings.tap {
-            let (transport, outgoing) = TapTransport::new(transport);
-            (Box::new(transport), Some(outgoing))
-        } else {
-            (transport, None)
-        };
-        let (virtual_server, built) = VirtualServer::new(settings, transport, build)?;
+        let inner = Box::new(network.server(SERVER_ADDRESS));
+        let (outgoing, incoming) = (settings.tap.then(Tapped::default), settings.tap_received.then(Tapped::default));
+        let transport = TapTransport { inner, outgoing: outgoing.clone(), incoming: incoming.clone() };
+        let (virtual_server, built) = VirtualServer::new(settings, Box::new(transport), build)?;
         let simulation = Self {
             settings: settings.clone(),
             virtual_server,
             network,
-            recording,
             outgoing,
+            incoming,
             players: Vec::new(),
             rng: settings.rng(Purpose::Players),
         };
@@ -208,12 +196,10 @@ impl Simulation {
         &self.virtual_server.hashes
     }
 
-    /// What the server has received so far; empty unless `settings.record` was set.
-    pub fn recording(&self) -> Recording {
-        match &self.recording {
-            Some(recording) => recording.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            None => Recording::default(),
-        }
+    /// Ends the recording that the server's settings ask for, after the last frame: what entered the worlds is written, up to
+    /// their last ticks.
+    pub fn end_recording(&mut self) {
+        self.virtual_server.server.end_recording();
     }
 
     /// Gives all packets that the server has sent since this was last called, opened and with the player to whom they
@@ -221,11 +207,20 @@ impl Simulation {
     /// unless `settings.tap` was set; then they pile up until they are taken.
     pub fn take_sent(&mut self, mut each: impl FnMut(usize, &[u8])) {
         let now = self.now();
-        for (to, mut datagram) in self.outgoing.as_ref().map(tap::take).unwrap_or_default() {
+        for (to, mut datagram) in self.outgoing.as_ref().map(Tapped::take).unwrap_or_default() {
             let index = index_of(to).expect("the server speaks to players only");
             if let Some(payload) = self.players[index].listener.as_mut().and_then(|end| end.open(now, &mut datagram)) {
                 each(index, payload);
             }
+        }
+    }
+
+    /// Gives all datagrams that the server has received since this was last called, sealed as they came, with the player from
+    /// whom they are, in the order in which the server took them. Nothing unless `settings.tap_received` was set; then they pile
+    /// up until they are taken.
+    pub fn take_received(&mut self, mut each: impl FnMut(usize, &[u8])) {
+        for (from, datagram) in self.incoming.as_ref().map(Tapped::take).unwrap_or_default() {
+            each(index_of(from).expect("only players speak to the server"), &datagram);
         }
     }
 

@@ -5,6 +5,8 @@
 //! same token, that only listens: it follows the handshake by what the server says, and opens the rest.
 //!
 //! Costs a copy and an opening, some 2 µs, of each datagram; nothing without `SimulationSettings::tap`.
+//!
+//! What the server receives can be kept, too, as it came: sealed, and a copy is all that it costs.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,35 +17,50 @@ use throng_net::protocol::{
 use throng_net::transport::{DatagramSender, PacketSink, SendOutcome, ServerTransport};
 use throng_platform::time::Nanos;
 
-/// Datagrams with the address they go to. Of one client they are in the order in which they left.
-pub(crate) type Outgoing = Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>;
+/// Datagrams with the client's address: those that went out, of one client in the order in which they left; or those that came
+/// in, in the order in which the server took them.
+#[derive(Clone, Default)]
+pub(crate) struct Tapped(Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>);
 
-/// Takes what has left since it was last taken.
-pub(crate) fn take(outgoing: &Outgoing) -> Vec<(SocketAddr, Vec<u8>)> {
-    std::mem::take(&mut outgoing.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Keeps copies of what goes out through the transport inside it.
-pub(crate) struct TapTransport {
-    inner: Box<dyn ServerTransport>,
-    /// Written by the workers, read between two frames.
-    outgoing: Outgoing,
-}
-
-impl TapTransport {
-    pub fn new(inner: Box<dyn ServerTransport>) -> (Self, Outgoing) {
-        let outgoing = Outgoing::default();
-        (Self { inner, outgoing: outgoing.clone() }, outgoing)
+impl Tapped {
+    fn keep(&self, client: SocketAddr, datagram: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((client, datagram.to_vec()));
     }
+
+    /// Takes what there is since it was last taken.
+    pub fn take(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Keeps copies of what goes through the transport inside it, each way if it is wanted.
+pub(crate) struct TapTransport {
+    pub inner: Box<dyn ServerTransport>,
+    /// Written by the workers, read between two frames.
+    pub outgoing: Option<Tapped>,
+    /// Written by the frame's thread, read between two frames.
+    pub incoming: Option<Tapped>,
 }
 
 impl ServerTransport for TapTransport {
     fn receive(&mut self, each: &mut dyn FnMut(SocketAddr, &mut [u8]), max: usize) -> usize {
-        self.inner.receive(each, max)
+        let Some(incoming) = &self.incoming else { return self.inner.receive(each, max) };
+        self.inner.receive(
+            &mut |from, datagram| {
+                // Before the server opens it in place.
+                incoming.keep(from, datagram);
+                each(from, datagram);
+            },
+            max,
+        )
     }
 
     fn sender(&mut self, worker: usize) -> Box<dyn DatagramSender> {
-        Box::new(TapSender { inner: self.inner.sender(worker), outgoing: self.outgoing.clone() })
+        let inner = self.inner.sender(worker);
+        match &self.outgoing {
+            Some(outgoing) => Box::new(TapSender { inner, outgoing: outgoing.clone() }),
+            None => inner,
+        }
     }
 
     fn wait(&self, timeout: Option<Nanos>) {
@@ -57,7 +74,7 @@ impl ServerTransport for TapTransport {
 
 struct TapSender {
     inner: Box<dyn DatagramSender>,
-    outgoing: Outgoing,
+    outgoing: Tapped,
 }
 
 impl PacketSink for TapSender {
@@ -66,8 +83,7 @@ impl PacketSink for TapSender {
     }
 
     fn commit(&mut self, to: SocketAddr, len: usize) {
-        let copy = (to, self.inner.buffer()[..len].to_vec());
-        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
+        self.outgoing.keep(to, &self.inner.buffer()[..len]);
         self.inner.commit(to, len);
     }
 }

@@ -19,7 +19,7 @@ use throng_pack::Pack;
 use throng_platform::time::Nanos;
 use throng_replication::Replicate;
 use throng_replication::ecs::{Placed, Replicated};
-use throng_simulator::{Fingerprint, Replay, Simulation, SimulationSettings, Totals, first_difference};
+use throng_simulator::{Fingerprint, Simulation, SimulationRecording, SimulationSettings, Totals, first_difference};
 
 #[derive(Component, Replicate, Debug, Clone, Copy)]
 struct Marble {
@@ -145,7 +145,7 @@ impl Behaviour for Pusher {
 
 fn settings(seed: u64) -> SimulationSettings {
     let schema = Meadow::default().protocol().schema();
-    SimulationSettings { record: true, hash: true, ..SimulationSettings::new(schema, seed) }
+    SimulationSettings { hash: true, ..SimulationSettings::new(schema, seed) }
 }
 
 fn meadow(outside: Option<Outside>) -> impl FnOnce(&mut Server) -> Result<WorldId, ServerError> {
@@ -181,16 +181,22 @@ fn play(settings: &SimulationSettings, players: usize) -> Simulation {
 #[test]
 fn the_same_seed_is_the_same_simulation_with_any_number_of_workers() {
     let run = |seed: u64, workers_count: usize| {
-        let mut simulation = play(&SimulationSettings { workers_count, impairment: POOR, ..settings(seed) }, 10);
-        simulation.run_for(10.0);
-        (simulation.hashes().to_vec(), simulation.recording(), simulation.totals())
+        let settings = SimulationSettings { workers_count, impairment: POOR, tap_received: true, ..settings(seed) };
+        let mut simulation = play(&settings, 10);
+        let mut received = Vec::new();
+        for frame in 0..600 {
+            simulation.step();
+            simulation.take_received(|player, datagram| received.push((frame, player, datagram.to_vec())));
+        }
+        (simulation.hashes().to_vec(), received, simulation.totals())
     };
-    let (hashes, recording, totals) = run(1, 1);
+    let (hashes, received, totals) = run(1, 1);
     assert!(hashes.len() >= 190, "{} ticks", hashes.len());
     assert_eq!((totals.playing, totals.state_errors), (10, 0), "{totals:#?}");
-    let (hashes_again, recording_again, totals_again) = run(1, 4);
+    assert!(received.len() > 1_000, "{} datagrams", received.len());
+    let (hashes_again, received_again, totals_again) = run(1, 4);
     assert_eq!(first_difference(&hashes, &hashes_again), None);
-    assert!(recording == recording_again, "other datagrams came");
+    assert!(received == received_again, "other datagrams came");
     assert_eq!(totals, totals_again);
     assert!(first_difference(&hashes, &run(2, 1).0).is_some(), "another seed is another game");
 }
@@ -213,17 +219,25 @@ fn a_fingerprint_tells_games_apart() {
 
 #[test]
 fn a_replay_finds_what_a_world_should_not_have_read() {
-    let check = |outside: Option<Outside>| {
-        let settings = settings(3);
-        let (mut simulation, _) = Simulation::new(&settings, meadow(outside.clone())).unwrap();
+    let play = |outside: Option<Outside>| {
+        let recording = SimulationRecording::new(&settings(3));
+        let (mut simulation, _) = Simulation::new(recording.settings(), meadow(outside)).unwrap();
         simulation.join(Box::<Pusher>::default());
         simulation.run_for(5.0);
-        let replay = Replay::run(&settings, simulation.recording(), meadow(outside)).unwrap();
-        first_difference(simulation.hashes(), replay.hashes())
+        simulation.end_recording();
+        (recording, simulation.hashes().to_vec())
     };
-    assert_eq!(check(None), None);
-    let difference = check(Some(Outside(Arc::default()))).expect("the second run saw another number");
-    assert_eq!(difference.found.map(|hash| (hash.world, hash.tick)), Some((WorldId::new(0, 0), 50)), "{difference}");
+    let (recording, hashes) = play(None);
+    assert!(hashes.len() > 90, "{} ticks", hashes.len());
+    [1, 2].into_iter().for_each(|threads| recording.check(threads, &hashes, meadow(None)));
+
+    let outside = Outside(Arc::default());
+    let (recording, _) = play(Some(outside.clone()));
+    let report = recording.replay(2, meadow(Some(outside))).unwrap();
+    let [divergence] = &report.divergences[..] else { panic!("the replay saw another number: {report:?}") };
+    assert_eq!((divergence.world, divergence.equal_at, divergence.ticks), (WorldId::new(0, 0), Some(50), 51));
+    let [entity] = &divergence.entities[..] else { panic!("there is one marble: {divergence}") };
+    assert_eq!(entity.components, divergence.components);
 }
 
 #[test]

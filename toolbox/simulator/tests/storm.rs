@@ -4,7 +4,6 @@
 //! By counts alone: which client came into the world in which tick, and whose input reached which tick.
 
 use std::collections::{BTreeMap, HashSet};
-use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bevy_ecs::prelude::*;
@@ -13,7 +12,6 @@ use throng::prelude::*;
 use throng_bots::Behaviour;
 use throng_client::Client;
 use throng_net::protocol::ClientId;
-use throng_net::transport::Recording;
 use throng_pack::Pack;
 use throng_platform::time::Nanos;
 use throng_simulator::{Simulation, SimulationSettings};
@@ -101,8 +99,10 @@ struct Storm {
 /// Runs the storm; says what was not as promised.
 fn check(storm: Storm, seed: u64) -> Result<(), String> {
     let Storm { players, newcomers, joins_per_frame_max, timeout_s, join_queue_max } = storm;
-    let mut settings =
-        SimulationSettings { record: true, ..SimulationSettings::new(Hall(Log::default()).protocol().schema(), seed) };
+    let mut settings = SimulationSettings {
+        tap_received: true,
+        ..SimulationSettings::new(Hall(Log::default()).protocol().schema(), seed)
+    };
     settings.server.server.clients_max = (players + newcomers) as u32;
     settings.server.server.joins_per_frame_max = joins_per_frame_max;
     settings.server.server.join_queue_max = join_queue_max;
@@ -160,7 +160,7 @@ fn check(storm: Storm, seed: u64) -> Result<(), String> {
             }
         }
         let arrived: Vec<ClientId> = seen.arrived.iter().map(|(_, client)| *client).collect();
-        in_order(&arrived, &order_of_proof(&simulation.recording()))
+        in_order(&arrived, &order_of_proof(&mut simulation))
     })
 }
 
@@ -177,18 +177,20 @@ fn expect(what: &str, found: u64, expected: u64) -> Result<(), String> {
 }
 
 /// The clients in the order of their first responses: nobody forges any here, so each proves who it is.
-fn order_of_proof(recording: &Recording) -> Vec<ClientId> {
+fn order_of_proof(simulation: &mut Simulation) -> Vec<ClientId> {
     const RESPONSE: u8 = 3;
-    assert!(recording.is_complete());
-    let mut seen = HashSet::new();
-    let responses = recording.datagrams().iter().filter(|datagram| datagram.bytes[0] & 0x0F == RESPONSE);
-    responses.filter(|datagram| seen.insert(datagram.from)).map(|datagram| client_at(datagram.from)).collect()
+    let (mut seen, mut proven) = (HashSet::new(), Vec::new());
+    simulation.take_received(|player, datagram| {
+        if datagram[0] & 0x0F == RESPONSE && seen.insert(player) {
+            proven.push(client_of(player));
+        }
+    });
+    proven
 }
 
-/// Player `index` is client `index + 1` at 10.1.0.0 + `index`.
-fn client_at(address: SocketAddr) -> ClientId {
-    let IpAddr::V4(ip) = address.ip() else { panic!("simulated players have IPv4 addresses") };
-    ClientId(u64::from(ip.to_bits() & 0xFFFF) + 1)
+/// Player `index` is client `index + 1`.
+fn client_of(player: usize) -> ClientId {
+    ClientId(player as u64 + 1)
 }
 
 const SMALL: Storm = Storm { players: 30, newcomers: 300, joins_per_frame_max: 1, timeout_s: 3, join_queue_max: 4_096 };

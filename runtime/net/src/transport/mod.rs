@@ -10,11 +10,9 @@
 //! | `tunnels` | of clients that have no UDP: inside a stream of theirs, which somebody else holds |
 //! | `memory` | inside the process, with losses and delays drawn from a seed: tests and the simulator |
 //! | `impairment` | not at all: what becomes of one on a bad network |
-//! | `recording` | again: what a server received, written down and delivered once more |
 
 pub mod impairment;
 pub mod memory;
-pub mod recording;
 pub mod tunnels;
 pub mod udp;
 
@@ -26,7 +24,6 @@ pub use throng_platform::udp::SendOutcome;
 pub use crate::connection::PacketSink;
 pub use impairment::Impairment;
 pub use memory::{MemoryEndpoint, MemoryNetwork, MemoryServer};
-pub use recording::{RECORDING_BYTES_MAX, RecordedDatagram, Recording, RecordingTransport, ReplayTransport};
 pub use tunnels::{Refusal, Tunnel, TunnelStats, TunnelledTransport, Tunnels};
 pub use udp::UdpTransport;
 

@@ -30,8 +30,9 @@ impl Server {
         })
     }
 
-    /// No world ticks any more: what was recorded of them is written.
-    pub(crate) fn end_recording(&mut self) {
+    /// No world ticks any more: what was recorded of them is written, up to their last tick. [`Server::run`] does it itself; this
+    /// is for who calls [`Server::frame`], after the last. Waits for the disk.
+    pub fn end_recording(&mut self) {
         for hosted in self.worlds.iter_mut().filter_map(|slot| slot.home.as_mut()) {
             hosted.end_record();
         }

@@ -10,6 +10,7 @@
 //! Reading allocates what a group says that it holds, at most 255 times what is stored of it, as LZ4 can have it.
 
 use throng_pack::{Fault, Reader};
+use throng_world::ids::WorldId;
 
 use super::blocks::{self, Block};
 
@@ -190,5 +191,29 @@ impl Group {
             is_over = block.is_err();
             Some(block.map_err(|fault| SegmentFault::Block { at: self.at, fault }))
         })
+    }
+
+    /// Its bytes, with ticks as `write` has them for each world: for those who test what a replay misses.
+    ///
+    /// # Panics
+    /// If it has a block that cannot be read.
+    #[doc(hidden)]
+    pub fn with_ticks(&self, mut write: impl FnMut(WorldId, &[u8], &mut Vec<u8>)) -> Vec<u8> {
+        let (mut from, mut bytes, mut current) = (Reader::new(&self.raw), Vec::new(), None);
+        loop {
+            let at = self.raw.len() - from.remaining_bytes();
+            match blocks::read(&mut from).transpose().expect("it was written just now") {
+                Some(Block::Ticks(ticks)) => {
+                    let begin = blocks::begin_ticks(&mut bytes);
+                    write(current.expect("a part stands before its blocks"), ticks, &mut bytes);
+                    blocks::end_block(begin, &mut bytes);
+                    continue;
+                }
+                Some(Block::Part { world, .. }) => current = Some(world),
+                Some(_) => {}
+                None => return bytes,
+            }
+            bytes.extend_from_slice(&self.raw[at..self.raw.len() - from.remaining_bytes()]);
+        }
     }
 }

@@ -181,11 +181,7 @@ impl InputLog {
     /// Writes the heading of the tick, as it is by now.
     fn seal_tick(&mut self) {
         let (heading, entries) = self.bytes[self.tick_begin..].split_at_mut(TICK_HEADING_BYTES);
-        heading[..4].copy_from_slice(&self.tick.to_le_bytes());
-        heading[4..8].copy_from_slice(&(entries.len() as u32).to_le_bytes());
-        heading[8..12].copy_from_slice(&crc32fast::hash(entries).to_le_bytes());
-        let crc = crc32fast::hash(&heading[..12]);
-        heading[12..].copy_from_slice(&crc.to_le_bytes());
+        heading.copy_from_slice(&tick_heading(self.tick, entries));
     }
 
     /// Moves what whole ticks have written into `out`, behind what is there. Both keep their memory.
@@ -206,4 +202,15 @@ impl InputLog {
         self.tick_begin = self.bytes.len();
         self.bytes.extend_from_slice(&[0; TICK_HEADING_BYTES]);
     }
+}
+
+/// What stands in front of a tick's entries.
+fn tick_heading(tick: u32, entries: &[u8]) -> [u8; TICK_HEADING_BYTES] {
+    let mut heading = [0; TICK_HEADING_BYTES];
+    heading[..4].copy_from_slice(&tick.to_le_bytes());
+    heading[4..8].copy_from_slice(&(entries.len() as u32).to_le_bytes());
+    heading[8..12].copy_from_slice(&crc32fast::hash(entries).to_le_bytes());
+    let crc = crc32fast::hash(&heading[..12]);
+    heading[12..].copy_from_slice(&crc.to_le_bytes());
+    heading
 }

@@ -137,6 +137,23 @@ impl<'a> LoggedTick<'a> {
     pub fn entries(&self) -> Entries<'a> {
         Entries { rest: self.entries }
     }
+
+    /// Appends the tick to `out` as a log has it, without the entry that comes after so many others: for those who test what a
+    /// replay misses.
+    #[doc(hidden)]
+    pub fn write_without(&self, left_out: usize, out: &mut Vec<u8>) {
+        let (mut kept, mut entries, mut number) = (Vec::new(), self.entries(), 0);
+        loop {
+            let before = entries.rest;
+            let Some(Ok(_)) = entries.next() else { break };
+            if number != left_out {
+                kept.extend_from_slice(&before[..before.len() - entries.rest.len()]);
+            }
+            number += 1;
+        }
+        out.extend_from_slice(&super::tick_heading(self.tick, &kept));
+        out.extend_from_slice(&kept);
+    }
 }
 
 /// The entries of a tick; none after the first that cannot be read.
