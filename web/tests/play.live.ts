@@ -33,9 +33,10 @@ async function walk(page: Page, hands: Hands, game: string, number: number): Pro
   return { ...stats, metres: isWhole ? Math.hypot(after.own.x - before.own.x, after.own.z - before.own.z) : 0 };
 }
 
-/** Whether a walk was predicted. A page that is held up, and whoever dies or meets a wall, is corrected; so one walk is
- * enough, and what tells a wrong step is told apart from that: a step that is a tenth too long drifts by a tenth of the way,
- * and with a body that starts and stops otherwise than the match's half of the way is corrected. */
+/** Whether a walk was predicted. A page that is held up, and whoever dies or meets what the page does not know, is
+ * corrected; so one walk is enough, and what tells a wrong step is told apart from that: a step that is a tenth too long
+ * drifts by a tenth of the way, and with a body that starts and stops otherwise than the match's half of the way is
+ * corrected. */
 function isPredicted(game: string, { metres, checks, corrections, corrected, correctedMax, drift }: Walk): boolean {
   const [drifted, mean] = [Math.hypot(...drift), corrected / Math.max(corrections, 1)];
   console.log(

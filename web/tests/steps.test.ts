@@ -11,7 +11,8 @@ import { BASES, type Motion, type Wish, standing, step } from "../play/duel/move
 import type { Pose } from "../play/duel/schema.ts";
 import { stepOf as stepOfFrontier } from "../play/frontier/movement.ts";
 import { stepOf as stepOfPrecinct } from "../play/precinct/movement.ts";
-import { Runner } from "../play/runner.ts";
+import { type ClosedDoor, closedDoor, walk } from "../play/precinct/walk.ts";
+import { type Run, Runner } from "../play/runner.ts";
 
 type Three = [number, number, number];
 
@@ -20,6 +21,19 @@ interface Path {
   begin: Three;
   buys: boolean;
   legs: { direction: [number, number]; button: "" | "walk" | "jump"; ticks: number; at: Three; velocity: Three; is_on_ground: boolean }[];
+}
+
+/** Of somebody in precinct. */
+interface Walk {
+  begin: [number, number];
+  doors_are_closed: boolean;
+  legs: { direction: [number, number]; is_fast: boolean; ticks: number; at: [number, number] }[];
+}
+
+interface Walks {
+  tick_hz: number;
+  doors: [x: number, z: number, yaw: number][];
+  walks: Walk[];
 }
 
 const read = (game: string): unknown => JSON.parse(readFileSync(`tests/steps/${game}.json`, "utf8"));
@@ -60,6 +74,53 @@ for (const [game, stepOf] of [["precinct", stepOfPrecinct], ["frontier", stepOfF
     }
   });
 }
+
+describe("a walk in the city block", () => {
+  const { tick_hz: tickHz, doors, walks } = read("precinct_walks") as Walks;
+  const closed = doors.map(([x, z, yaw]) => closedDoor({ x, z, yaw }));
+
+  test("ends at walls, corners and closed doors as the server's does", () => {
+    assert.ok(walks.length > 30);
+    walks.forEach(({ begin: [x, z], doors_are_closed: areClosed, legs }, number) => {
+      let place: Run = { x, z };
+      legs.forEach(({ direction, is_fast: isFast, ticks, at }, leg) => {
+        const step = stepOfPrecinct(toMove(direction), isFast, tickHz);
+        for (let tick = 0; tick < ticks; tick++) place = walk(place, step, areClosed ? closed : []);
+        near([place.x, place.z], at, 0.001, `walk ${number}, leg ${leg}`);
+      });
+    });
+  });
+
+  /** A server that has each input four ticks later and tells rounded places; what was corrected of all walks. */
+  function corrected(runnerOf: (doors: readonly ClosedDoor[]) => Runner): { checks: number; corrections: number; metres: number } {
+    const [late, sum] = [4, { checks: 0, corrections: 0, metres: 0 }];
+    const round = (metres: number): number => Math.round(metres * 100) / 100;
+    for (const { begin: [x, z], doors_are_closed: areClosed, legs } of walks) {
+      const known = areClosed ? closed : [];
+      const runner = runnerOf(known);
+      const steps = legs.flatMap(({ direction, is_fast: isFast, ticks }) => Array<Run>(ticks).fill(stepOfPrecinct(toMove(direction), isFast, tickHz)));
+      let place: Run = { x, z };
+      for (let number = 1; number <= steps.length; number++) {
+        const input = Math.max(number - late, 0);
+        if (input > 0) place = walk(place, steps[input - 1]!, known);
+        runner.shown(number, { state: { x: round(place.x), z: round(place.z) }, input });
+        runner.took(number, steps[number - 1]!.x, steps[number - 1]!.z);
+      }
+      sum.checks += runner.stats.checks;
+      sum.corrections += runner.stats.corrections;
+      sum.metres += runner.stats.corrected;
+    }
+    return sum;
+  }
+
+  test("is hardly ever corrected, and one on the flat is at each wall", () => {
+    const [known, flat] = [corrected((doors) => new Runner((from, by) => walk(from, by, doors))), corrected(() => new Runner())];
+    const told = JSON.stringify({ known, flat });
+    assert.ok(known.checks > 5000, told);
+    assert.ok(known.corrections < known.checks / 1000, told);
+    assert.ok(flat.corrections > flat.checks / 10, told);
+  });
+});
 
 /** A match that has each input four ticks later, and tells rounded places. */
 function playAlong(tick: (number: number) => Wish, ticks: number): Body {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::components::EYE;
     use throng_query::casts::lines_of_sight;
-    use throng_query::nav::{PathOutcome, PathSearch};
+    use throng_query::nav::{PathOutcome, PathSearch, PolygonId};
 
     #[test]
     fn every_load_gives_the_same_level() {
@@ -120,11 +120,47 @@ mod tests {
              export const WALLS: readonly (readonly [number, number, number, number, number])[] = [\n{}];\n",
             lines.collect::<String>()
         );
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/play/precinct/walls.ts");
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(path, &text).expect("the file is writable");
+        check_part_of_page("walls.ts", &text);
+    }
+
+    /// Promise: the page that plays predicts walks on the ground that there is; written anew as the walls are.
+    #[test]
+    fn the_page_walks_on_this_ground() {
+        let level = Level::shared();
+        let cell_m = BakeSettings::default().cell_m;
+        // From where the bake counts its cells.
+        let [west_m, south_m] = [level.bounds.min.x, level.bounds.min.z].map(|metres| metres - cell_m / 2.0);
+        let cells = |metres: f32| {
+            let cells = metres / cell_m;
+            assert!((cells - cells.round()).abs() < 1e-3, "a corner {metres} m off is none of a cell");
+            cells.round() as u32
+        };
+        let mut lines = String::new();
+        for polygon in 0..level.navmesh.polygon_count() as u32 {
+            let corner = |at: Vec3| format!("{}, {}", cells(at.x - west_m), cells(at.z - south_m));
+            let corners: Vec<String> = level.navmesh.corners(PolygonId(polygon)).map(corner).collect();
+            lines += &format!("  [{}],\n", corners.join(", "));
         }
-        let known = std::fs::read_to_string(path).expect("the page's walls");
+        let text = format!(
+            "// Ground of the city block, made of games/precinct/src/level.rs by `UPDATE_EXPECT=1 cargo test -p precinct --lib level`.\n\n\
+             /** Its corners are counted in cells from here to the east and to the north (m). */\n\
+             export const CELL_M = {cell_m:?};\n\
+             export const WEST_M = {west_m:.2};\n\
+             export const SOUTH_M = {south_m:.2};\n\n\
+             /** Where the middle of a body may be: convex polygons, of each its corners' x and z in turn. */\n\
+             export const GROUND: readonly (readonly number[])[] = [\n{lines}];\n"
+        );
+        check_part_of_page("ground.ts", &text);
+    }
+
+    /// Holds a file of the page to what it is made of.
+    #[track_caller]
+    fn check_part_of_page(file: &str, text: &str) {
+        let path = format!("{}/../../web/play/precinct/{file}", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&path, text).expect("the file is writable");
+        }
+        let known = std::fs::read_to_string(&path).expect("the page's file");
         assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and `cargo xtask web`");
     }
 

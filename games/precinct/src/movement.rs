@@ -169,7 +169,14 @@ pub fn step(
 
 #[cfg(test)]
 mod tests {
+    use std::f32::consts::TAU;
+
+    use rand::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use throng_query::nav::NavPoint;
+
     use super::*;
+    use crate::level::Level;
 
     fn input(direction: [f32; 2], sprint: bool) -> Input {
         Input::new(direction, 0.0, 0.0, false, sprint)
@@ -190,12 +197,95 @@ mod tests {
                 ));
             }
         }
-        let text = format!("[\n{}\n]\n", lines.join(",\n"));
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/steps/precinct.json");
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(path, &text).expect("the file is writable");
+        check_steps("precinct.json", &format!("[\n{}\n]\n", lines.join(",\n")));
+    }
+
+    /// Ticks with the same input.
+    type Leg = ([f32; 2], bool, u32);
+
+    const WALKS_HZ: f32 = 20.0;
+
+    /// Promise: it predicts walks by the same ground, too: along walls, around corners, and at doors that are closed. Held
+    /// to, and written anew, as the steps are.
+    #[test]
+    fn the_page_is_held_to_these_walks() {
+        let level = Level::shared();
+        let (open, mut closed) = (Doors::default(), Doors::default());
+        level.doorways.iter().for_each(|doorway| closed.hang(Entity::PLACEHOLDER, *doorway));
+        let poses = level.doorways.iter().map(|doorway| {
+            let (Vec3 { x, z, .. }, yaw) = (doorway.middle(), doorway.along.x.atan2(doorway.along.z));
+            format!("[{x:?}, {z:?}, {yaw:?}]")
+        });
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut any_leg = || -> Leg {
+            let (sin, cos) = rng.random_range(0.0..TAU).sin_cos();
+            ([sin, cos], rng.random(), rng.random_range(10..60))
+        };
+        let mut walks = Vec::new();
+        // Into the wall of a cover, and from there anywhere.
+        for cover in level.cover_points.iter().step_by(10) {
+            let mut legs: Vec<Leg> = vec![([cover.towards.x, cover.towards.z], false, 20)];
+            legs.extend((0..5).map(|_| any_leg()));
+            walks.push(walked(&level, &closed, cover.place, &legs));
         }
-        let known = std::fs::read_to_string(path).expect("the file of the page's tests");
+        // Straight into a doorway, and along it.
+        for (doorway, doors) in level.doorways.iter().step_by(4).flat_map(|it| [(it, &closed), (it, &open)]) {
+            let across = Vec3::new(doorway.along.z, 0.0, doorway.along.x);
+            let from = level.navmesh.nearest(doorway.middle() - across * 3.0, 1.0).expect("there is ground before it");
+            let aslant = (across + doorway.along).normalize();
+            let legs = [across, aslant, -aslant].map(|way| ([way.x, way.z], true, 25));
+            walks.push(walked(&level, doors, from, &legs));
+        }
+        let text = format!(
+            "{{\n\"tick_hz\": {WALKS_HZ:?},\n\"doors\": [{}],\n\"walks\": [\n{}\n]\n}}\n",
+            poses.collect::<Vec<_>>().join(", "),
+            walks.join(",\n")
+        );
+        check_steps("precinct_walks.json", &text);
+    }
+
+    /// A walk as the file has it.
+    fn walked(level: &Level, doors: &Doors, begin: NavPoint, legs: &[Leg]) -> String {
+        let mut at = begin;
+        let mut lines = Vec::new();
+        for &leg in legs {
+            at = go((&level.navmesh, doors), at, leg);
+            let ((direction, sprint, ticks), at) = (leg, place(at));
+            lines.push(format!(
+                "  {{\"direction\": {direction:?}, \"is_fast\": {sprint}, \"ticks\": {ticks}, \"at\": {at}}}"
+            ));
+        }
+        let (begin, is_closed) = (place(begin), doors.iter().next().is_some());
+        format!("{{\"begin\": {begin}, \"doors_are_closed\": {is_closed}, \"legs\": [\n{}\n]}}", lines.join(",\n"))
+    }
+
+    /// Where a leg leads.
+    fn go(ground: (&NavMesh, &Doors), from: NavPoint, (direction, sprint, ticks): Leg) -> NavPoint {
+        let mut world = World::new();
+        let body = world.spawn(Pose::new(from.position(), 0.0)).id();
+        let mut pose = world.get_mut::<Pose>(body).expect("it was made with one");
+        let mut standing = Standing(from);
+        for _ in 0..ticks {
+            let mut controls = Controls::default();
+            assert!(controls.take(&input(direction, sprint)));
+            step(controls.settle(1.0 / WALKS_HZ), 0.0, 1.0 / WALKS_HZ, ground, &mut pose, &mut standing);
+        }
+        standing.0
+    }
+
+    fn place(point: NavPoint) -> String {
+        let Vec3 { x, z, .. } = point.position();
+        format!("[{x:.4}, {z:.4}]")
+    }
+
+    /// Holds a file of the page's tests to what the game makes of it.
+    #[track_caller]
+    fn check_steps(file: &str, text: &str) {
+        let path = format!("{}/../../web/tests/steps/{file}", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&path, text).expect("the file is writable");
+        }
+        let known = std::fs::read_to_string(&path).expect("the file of the page's tests");
         assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
     }
 

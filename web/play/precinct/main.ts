@@ -9,6 +9,7 @@ import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
 import { stepOf } from "./movement.ts";
 import { type Game, type Pose, schema } from "./schema.ts";
+import { type ClosedDoor, closedDoor, walk } from "./walk.ts";
 import { WALLS } from "./walls.ts";
 
 const FIRE = 1;
@@ -22,7 +23,8 @@ const COLORS = { Agents: "#6db3f2", Rioters: "#f2a65a", Cleaners: "#e0607e" } as
 class PrecinctPage implements GamePage<Game> {
   readonly title = "precinct";
   readonly help = "WASD walk, Shift sprints, the mouse aims and shoots, Q takes a medkit, E opens doors";
-  readonly #runner = new Runner();
+  // All worlds are in the city block but districts, which tell no `Pose` of a player: there is nothing predicted.
+  readonly #runner = new Runner((from, by) => walk(from, by, this.#closedDoors));
   readonly prediction = this.#runner.stats;
   readonly #own = new OwnPlayer();
   readonly #flashes = new Flashes();
@@ -30,6 +32,8 @@ class PrecinctPage implements GamePage<Game> {
   readonly #places = new Tracks<Game, "Pose">("Pose", (pose, later, share): Pose => ({
     x: mix(pose.x, later.x, share), y: mix(pose.y, later.y, share), z: mix(pose.z, later.z, share), yaw: mixAngle(pose.yaw, later.yaw, share),
   }));
+  /** Those in sight, as far as is known: one that turns while an input is on its way is a correction. */
+  #closedDoors: readonly ClosedDoor[] = [];
   #said = "";
 
   enteredWorld(): void {
@@ -51,6 +55,7 @@ class PrecinctPage implements GamePage<Game> {
 
   draw(frame: Frame<Game>): void {
     const { client, canvas, camera, nowMs } = frame;
+    this.#closedDoors = closedDoorsOf(frame);
     this.#own.moveTo(this.#runner.shown(nowMs, client.ownState("Pose")));
     camera.lookAt(canvas, this.#own.x, this.#own.z);
     canvas.strokeStyle = "#242a33";
@@ -97,6 +102,11 @@ class PrecinctPage implements GamePage<Game> {
       });
     }
   }
+}
+
+function closedDoorsOf({ client: { replicas } }: Frame<Game>): ClosedDoor[] {
+  const poses = [...replicas.each("Door")].map(([id, { open }]) => (open ? undefined : replicas.get(id, "Pose")));
+  return poses.filter((pose) => pose !== undefined).map(closedDoor);
 }
 
 /** Those in sight. The block is the same in all worlds but a district. */

@@ -1,5 +1,5 @@
-// How far a player goes in a tick where nothing is in the way, as games/precinct/src/movement.rs has it. tests/steps/precinct.json, which
-// Rust writes, holds the two together.
+// How far a player goes in a tick where nothing is in the way (`walk.ts` knows what is), as games/precinct/src/movement.rs has
+// it. tests/steps/precinct.json, which Rust writes, holds the two together.
 
 import { directionOf } from "../direction.ts";
 import type { Run } from "../runner.ts";
