@@ -138,6 +138,7 @@ fn moves(wish: Input) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::landscape::within_edge;
 
     /// Promise: the page that plays predicts by the same steps, where nothing hinders it. The tests in `web/` hold it to the
     /// file that this compares; `UPDATE_EXPECT=1 cargo test -p frontier --lib players` writes it anew.
@@ -152,12 +153,35 @@ mod tests {
                 ));
             }
         }
+        check_steps("frontier.json", &lines);
+    }
+
+    /// Promise: it lets its player go no farther than the land's edge. Held to, and written anew, as the steps are.
+    #[test]
+    fn the_page_is_held_to_this_edge() {
+        let near_edge = [
+            ([3_999.75, 10.0], [1.0, 0.0]),
+            ([-3_999.75, 3_999.75], [-0.6, 0.8]),
+            ([7.0, -4_000.0], [0.6, -0.8]),
+            ([4_000.0, 0.0], [-1.0, 0.0]),
+        ];
+        let lines = near_edge.map(|(from, direction): ([f32; 2], [f32; 2])| {
+            let [x, z] = step_m(Input::new(direction, 0.0).running(true), 1.0 / 20.0);
+            let [to_x, to_z] = [from[0] + x, from[1] + z].map(within_edge);
+            format!("{{\"from\": {from:?}, \"metres\": [{x:.5}, {z:.5}], \"to\": [{to_x:.3}, {to_z:.3}]}}")
+        });
+        check_steps("frontier_edge.json", &lines);
+    }
+
+    /// Holds a file of the page's tests to what the game makes of it.
+    #[track_caller]
+    fn check_steps(file: &str, lines: &[String]) {
         let text = format!("[\n{}\n]\n", lines.join(",\n"));
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/steps/frontier.json");
+        let path = format!("{}/../../web/tests/steps/{file}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(path, &text).expect("the file is writable");
+            std::fs::write(&path, &text).expect("the file is writable");
         }
-        let known = std::fs::read_to_string(path).expect("the file of the page's tests");
+        let known = std::fs::read_to_string(&path).expect("the file of the page's tests");
         assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
     }
 }

@@ -7,7 +7,7 @@ import { OwnPlayer } from "../own_player.ts";
 import { Runner } from "../runner.ts";
 import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
-import { stepOf } from "./movement.ts";
+import { stepOf, walk } from "./movement.ts";
 import { type Ability, type Game, type Kind, type Pose, schema } from "./schema.ts";
 
 const ATTACK = 1;
@@ -24,7 +24,7 @@ const named = (id: EntityId) => ({ slot: slotOf(id), generation: generationOf(id
 class FrontierPage implements GamePage<Game> {
   readonly title = "frontier";
   readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers";
-  readonly #runner = new Runner();
+  readonly #runner = new Runner(walk);
   readonly prediction = this.#runner.stats;
   readonly #own = new OwnPlayer();
   readonly #flashes = new Flashes();
