@@ -17,10 +17,13 @@ use throng_net::protocol::{
 use throng_net::transport::{DatagramSender, PacketSink, SendOutcome, ServerTransport};
 use throng_platform::time::Nanos;
 
-/// Datagrams with the client's address: those that went out, of one client in the order in which they left; or those that came
-/// in, in the order in which the server took them.
+/// Datagrams with the client's address.
+type Datagrams = Vec<(SocketAddr, Vec<u8>)>;
+
+/// Those that went out, of one client in the order in which they left; or those that came in, in the order in which the server
+/// took them.
 #[derive(Clone, Default)]
-pub(crate) struct Tapped(Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>);
+pub(crate) struct Tapped(Arc<Mutex<Datagrams>>);
 
 impl Tapped {
     fn keep(&self, client: SocketAddr, datagram: &[u8]) {
@@ -28,7 +31,7 @@ impl Tapped {
     }
 
     /// Takes what there is since it was last taken.
-    pub fn take(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+    pub fn take(&self) -> Datagrams {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
