@@ -1,11 +1,9 @@
 //! Which commit an executable is built of, for its build script: reports, captures, crash reports and the history of runs say it.
 //!
-//! `build.rs`, with this crate in `[build-dependencies]`:
+//! In `build.rs`, with this crate in `[build-dependencies]`:
 //!
 //! ```no_run
-//! fn main() {
-//!     throng_commit::set(&["src", "Cargo.toml", "Cargo.lock"]);
-//! }
+//! throng_commit::set(&["src", "Cargo.toml", "Cargo.lock"]);
 //! ```
 //!
 //! Then `env!("THRONG_COMMIT")` in the package is the commit. Do it in the package of the executable, since a new commit compiles that
