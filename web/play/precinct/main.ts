@@ -9,7 +9,7 @@ import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
 import { stepOf } from "./movement.ts";
 import { type Game, type Pose, schema } from "./schema.ts";
-import { type ClosedDoor, closedDoor, walk } from "./walk.ts";
+import { type ClosedDoor, closedDoor, doorHalf, walk } from "./walk.ts";
 import { WALLS } from "./walls.ts";
 
 const FIRE = 1;
@@ -80,7 +80,8 @@ class PrecinctPage implements GamePage<Game> {
     const door = replicas.get(id, "Door");
     if (door || replicas.get(id, "Lying")) {
       canvas.fillStyle = door ? (door.open ? "#39414d" : "#8b7355") : "#c9b458";
-      canvas.fillRect(pose.x - (door ? 1.5 : 0.25), pose.z - 0.25, door ? 3 : 0.5, 0.5);
+      const [halfX, halfZ] = door ? doorHalf(pose.yaw) : [0.25, 0.25];
+      canvas.fillRect(pose.x - halfX, pose.z - halfZ, 2 * halfX, 2 * halfZ);
       return;
     }
     const [vitals, character, action] = [replicas.get(id, "Vitals"), replicas.get(id, "Character"), replicas.get(id, "Action")];

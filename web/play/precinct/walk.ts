@@ -67,12 +67,16 @@ export function walk(from: Run, by: Run, doors: readonly ClosedDoor[]): Run {
   return doorInTheWay(doors, from, aside) ? from : aside;
 }
 
-/** A door that is closed, by its pose. Doors lie along one of the axes. */
+/** Half of a door along both axes (m), by its yaw: it lies along one of them. */
+export function doorHalf(yaw: number): [x: number, z: number] {
+  return Math.abs(Math.sin(yaw)) > 0.5 ? [DOOR_HALF_LENGTH_M, DOOR_HALF_THICKNESS_M] : [DOOR_HALF_THICKNESS_M, DOOR_HALF_LENGTH_M];
+}
+
+/** A door that is closed, by its pose. */
 export function closedDoor({ x, z, yaw }: Run & { readonly yaw: number }): ClosedDoor {
-  const along = { x: Math.round(Math.abs(Math.sin(yaw))), z: Math.round(Math.abs(Math.cos(yaw))) };
-  const half = (isLong: number): number => (isLong ? DOOR_HALF_LENGTH_M : DOOR_HALF_THICKNESS_M) + KEEP_OUT_M;
-  const far = { x: half(along.x), z: half(along.z) };
-  return { least: minus({ x, z }, far), most: plus({ x, z }, far), along };
+  const [halfX, halfZ] = doorHalf(yaw);
+  const far = { x: halfX + KEEP_OUT_M, z: halfZ + KEEP_OUT_M };
+  return { least: minus({ x, z }, far), most: plus({ x, z }, far), along: halfX > halfZ ? { x: 1, z: 0 } : { x: 0, z: 1 } };
 }
 
 /** A step along the ground: straight until it ends, and then along its edge. */
