@@ -34,6 +34,8 @@ interface Walks {
   tick_hz: number;
   doors: [x: number, z: number, yaw: number][];
   walks: Walk[];
+  /** Where steps end that begin there and lead to the north, the north-east and so on; `null`: rounding decides. */
+  corners: { begin: [number, number]; ends: ([number, number] | null)[] }[];
 }
 
 const read = (game: string): unknown => JSON.parse(readFileSync(`tests/steps/${game}.json`, "utf8"));
@@ -85,7 +87,7 @@ test("a walk of frontier ends at the land's edge", () => {
 });
 
 describe("a walk in the city block", () => {
-  const { tick_hz: tickHz, doors, walks } = read("precinct_walks") as Walks;
+  const { tick_hz: tickHz, doors, walks, corners } = read("precinct_walks") as Walks;
   const closed = doors.map(([x, z, yaw]) => closedDoor({ x, z, yaw }));
 
   test("ends at walls, corners and closed doors as the server's does", () => {
@@ -98,6 +100,17 @@ describe("a walk in the city block", () => {
         near([place.x, place.z], at, 0.001, `walk ${number}, leg ${leg}`);
       });
     });
+  });
+
+  test("goes on from a corner as the server's does", () => {
+    assert.ok(corners.length > 50);
+    for (const { begin: [x, z], ends } of corners) {
+      ends.forEach((end, eighth) => {
+        const angle = (Math.PI / 4) * eighth;
+        const place = walk({ x, z }, stepOfPrecinct(toMove([Math.sin(angle), Math.cos(angle)]), true, tickHz), []);
+        if (end) near([place.x, place.z], end, 0.001, `from ${x}, ${z}, direction ${eighth}`);
+      });
+    }
   });
 
   /** A server that has each input four ticks later and tells rounded places; what was corrected of all walks. */

@@ -173,7 +173,7 @@ mod tests {
 
     use rand::{Rng, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use throng_query::nav::NavPoint;
+    use throng_query::nav::{NavPoint, PolygonId};
 
     use super::*;
     use crate::level::Level;
@@ -236,10 +236,17 @@ mod tests {
             let legs = [across, aslant, -aslant].map(|way| ([way.x, way.z], true, 25));
             walks.push(walked(&level, doors, from, &legs));
         }
+        // A step into each of eight directions from corners of the ground, where several polygons meet.
+        let corners = (0..level.navmesh.polygon_count() as u32).step_by(12).map(|polygon| {
+            let corner = level.navmesh.corners(PolygonId(polygon)).next().expect("a polygon has corners");
+            let ends: Vec<String> = (0..8).map(|way| end_from(&level, corner, eighth(way))).collect();
+            format!("{{\"begin\": [{:.4}, {:.4}], \"ends\": [{}]}}", corner.x, corner.z, ends.join(", "))
+        });
         let text = format!(
-            "{{\n\"tick_hz\": {WALKS_HZ:?},\n\"doors\": [{}],\n\"walks\": [\n{}\n]\n}}\n",
+            "{{\n\"tick_hz\": {WALKS_HZ:?},\n\"doors\": [{}],\n\"walks\": [\n{}\n],\n\"corners\": [\n{}\n]\n}}\n",
             poses.collect::<Vec<_>>().join(", "),
-            walks.join(",\n")
+            walks.join(",\n"),
+            corners.collect::<Vec<_>>().join(",\n")
         );
         check_steps("precinct_walks.json", &text);
     }
@@ -257,6 +264,27 @@ mod tests {
         }
         let (begin, is_closed) = (place(begin), doors.iter().next().is_some());
         format!("{{\"begin\": {begin}, \"doors_are_closed\": {is_closed}, \"legs\": [\n{}\n]}}", lines.join(",\n"))
+    }
+
+    /// Where a step from a corner ends; `null` if a tenth of a millimetre decides on which side of it somebody goes on.
+    fn end_from(level: &Level, corner: Vec3, direction: [f32; 2]) -> String {
+        let open = Doors::default();
+        let end = |begin: Vec3| {
+            let from = level.navmesh.nearest(begin, 0.1).expect("it is on the ground");
+            go((&level.navmesh, &open), from, (direction, true, 1))
+        };
+        let right = end(corner);
+        let is_same = |way: u8| {
+            let [x, z] = eighth(way).map(|part| part * 1e-4);
+            end(corner + Vec3::new(x, 0.0, z)).position().distance(right.position()) < 2e-3
+        };
+        if (0..8).all(is_same) { place(right) } else { "null".to_owned() }
+    }
+
+    /// To the north, to the north-east and so on.
+    fn eighth(way: u8) -> [f32; 2] {
+        let (sin, cos) = (TAU / 8.0 * f32::from(way)).sin_cos();
+        [sin, cos]
     }
 
     /// Where a leg leads.
