@@ -196,7 +196,8 @@ fn the_command_line_has_the_games_own_words_and_no_others() {
         assert!(help.contains(part), "{part:?} is not in {help}");
     }
     assert!(!help.contains("--game") && !help.contains("--inject") && !help.contains("precinct"), "{help}");
-    assert_eq!(run(&folder, "--version").stdout, format!("meadow {} (unknown)\n", env!("CARGO_PKG_VERSION")));
+    let version = concat!("meadow ", env!("CARGO_PKG_VERSION"), " (", env!("THRONG_COMMIT"), ")\n");
+    assert_eq!(run(&folder, "--version").stdout, version);
     run(&folder, "serve --speed fast").check_refused(&["--speed fast: invalid float literal"]);
     run(&folder, "serve --all-awake").check_refused(&["--all-awake"]);
     run(&folder, "load --scenario rush").check_refused(&["`rush`", "log-in-at-once"]);

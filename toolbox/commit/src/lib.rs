@@ -17,12 +17,10 @@ use std::{
 
 /// Where nothing can be found out.
 const UNKNOWN: &str = "unknown";
-/// Of a commit's hash.
-const LETTERS: &str = "12";
 
 /// Sets `THRONG_COMMIT` for the package whose build script this is: twelve letters of the commit that is checked out, with `-modified`
-/// behind it if `sources` are not as committed. `sources` are files and folders from the package's folder on: all that the executable is
-/// made of, and no folder of a build.
+/// behind it if `sources` are not as committed. `sources` are files and folders of this clone, from the package's folder on: all that
+/// the executable is made of, and no folder of a build. What lies in another clone, such as a library by its path, is not looked at.
 ///
 /// Whoever builds without git, or outside of a clone, says `THRONG_COMMIT` in the environment; otherwise it is `unknown` there, and where git
 /// does not know the package's manifest. The script runs again when a source, the commit or that variable changes; once a new project has its
@@ -64,17 +62,29 @@ impl<'p> Checkout<'p> {
     }
 
     fn commit(&self, sources: &[&str]) -> Option<String> {
-        let commit = self.git(&["rev-parse", &format!("--short={LETTERS}"), "HEAD"])?;
-        let changes = self.git(&[&["status", "--porcelain", "--untracked-files=no", "--"], sources].concat())?;
+        let commit = self.git(&["rev-parse", "--short=12", "HEAD"])?;
+        let changes = self.git(&[&["status", "--porcelain", "--untracked-files=no", "--"], sources].concat());
+        let Some(changes) = changes else {
+            println!("cargo::warning=THRONG_COMMIT is unknown: {sources:?} are not all in this clone");
+            return None;
+        };
         Some(if changes.is_empty() { commit } else { format!("{commit}-modified") })
     }
 
     fn git(&self, arguments: &[&str]) -> Option<String> {
         // Without its locks it leaves the index alone: others may use it at the same time.
-        let mut git = Command::new("git");
-        let output = git.arg("--no-optional-locks").args(arguments).current_dir(self.package).output().ok()?;
+        let mut git = git(self.package);
+        let output = git.arg("--no-optional-locks").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
+}
+
+/// By the folder alone: a hook of git's that builds has variables which name another place.
+fn git(folder: &Path) -> Command {
+    let mut git = Command::new("git");
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].into_iter().for_each(|name| _ = git.env_remove(name));
+    git.current_dir(folder);
+    git
 }
 
 #[cfg(test)]
@@ -83,15 +93,18 @@ mod tests {
 
     use super::*;
 
-    fn git(folder: &Path, words: &str) {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(words.split(' ')).current_dir(folder);
+    fn run(folder: &Path, words: &str) {
+        let mut git = git(folder);
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]);
+        git.args(words.split(' '));
         assert!(git.output().expect("git is there").status.success(), "git {words}");
     }
 
     #[test]
     fn a_package_has_its_commit_and_what_is_changed_since_is_told() {
         let folder = env::temp_dir().join(format!("throng-commit-{}", std::process::id()));
+        // Left by a process of the same number that was killed.
+        let _ = fs::remove_dir_all(&folder);
         let package = folder.join("game");
         fs::create_dir_all(package.join("src")).unwrap();
         fs::write(package.join("Cargo.toml"), "[package]").unwrap();
@@ -99,19 +112,24 @@ mod tests {
         let commit =
             || Checkout::of(&package).and_then(|checkout| checkout.commit(&["src", "Cargo.toml", "Cargo.lock"]));
         assert_eq!(commit(), None, "no clone");
-        git(&folder, "init --quiet");
+        run(&folder, "init --quiet");
         assert_eq!(commit(), None, "a clone that does not know the package");
-        git(&folder, "add game");
+        run(&folder, "add game");
         assert_eq!(commit(), None, "no commit yet");
-        git(&folder, "commit --quiet --message first");
+        run(&folder, "commit --quiet --message first");
         let first = commit().expect("a commit");
         assert!(first.len() == 12 && first.bytes().all(|letter| letter.is_ascii_hexdigit()), "{first}");
         fs::write(package.join("notes"), "dear").unwrap();
         assert_eq!(commit().as_ref(), Some(&first), "no source");
         fs::write(package.join("src/main.rs"), "fn main() { }").unwrap();
         assert_eq!(commit(), Some(format!("{first}-modified")));
-        git(&folder, "commit --quiet --all --message second");
+        run(&folder, "commit --quiet --all --message second");
         assert!(commit().is_some_and(|second| second != first && second.len() == 12));
+        assert_eq!(
+            Checkout::of(&package).and_then(|checkout| checkout.commit(&["../.."])),
+            None,
+            "outside of the clone"
+        );
         let files = Checkout::of(&package).expect("a clone").files();
         assert!(files.len() == 3 && files.iter().all(|file| file.exists()), "{files:?}");
         fs::remove_dir_all(&folder).unwrap();

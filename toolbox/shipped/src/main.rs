@@ -1,6 +1,6 @@
 //! The `throng` command as it ships: with the games that are in this repository.
 //!
-//! This crate alone knows the commit, which `build.rs` asks git for; all others are handed it as a value.
+//! This crate alone knows the commit, which `build.rs` finds out; all others are handed it as a value.
 
 mod new;
 
