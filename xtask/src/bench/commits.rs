@@ -3,15 +3,16 @@
 //! where nothing was planted.
 //!
 //! The two are branches that part where the work is planted, so what came before is played once and counts for both. They are played by
-//! turns. Runs are the state of the bench, too: one that was stopped goes on where it was, in `reports/history-commits`. Another plan needs
-//! another folder.
+//! turns. Runs are the state of the bench, too: one that was stopped goes on where it was, in `reports/history-commits`. Another plan, and
+//! another commit of this repository, which the game stands on, need another folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Parser;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::command;
 use crate::error::XtaskError;
@@ -38,9 +39,20 @@ struct Words {
     /// Measured of each run (s).
     #[arg(long, default_value_t = 15)]
     seconds: u32,
-    /// The folder of the game and of both histories.
+    /// A folder of its own, for the game and both histories.
     #[arg(long, value_name = "DIR", default_value = "reports/history-commits")]
     out: PathBuf,
+}
+
+/// What all runs of a folder are of, in its `plan.json`: written when the game has its commits.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Plan {
+    throng: String,
+    commits: u32,
+    planted: u32,
+    percent: u32,
+    runs: u32,
+    seconds: u32,
 }
 
 const PLAYERS: &str = "50";
@@ -64,12 +76,11 @@ pub(super) fn run(words: &[String]) -> Result<(), XtaskError> {
     let [innocent, planted] = [bench.commits(INNOCENT)?, bench.commits(PLANTED)?];
     for (number, commit) in (1..).zip(&innocent) {
         bench.play(number, commit, INNOCENT)?;
-        if number < words.planted {
-            bench.copy(commit)?;
-        } else {
+        if number >= words.planted {
             bench.play(number, &planted[number as usize - 1], PLANTED)?;
         }
     }
+    bench.copy(&innocent[..words.planted as usize - 1])?;
     let faults = [bench.judge(INNOCENT, None)?, bench.judge(PLANTED, Some(&planted[words.planted as usize - 1]))?];
     match faults.concat() {
         faults if faults.is_empty() => Ok(()),
@@ -87,20 +98,22 @@ impl<'w> Bench<'w> {
     /// The game with all its commits, made unless it is there.
     fn begin(words: &'w Words) -> Result<Self, XtaskError> {
         let out = step::root().join(&words.out);
-        let game = NewGame::in_folder(&out);
-        let bench = Self { words, game, out };
-        if bench.game.folder().join(".git/refs/heads").join(PLANTED).is_file() {
-            let (made, plan) = (bench.commits(PLANTED)?.len(), words.commits as usize);
-            if made != plan {
-                return Err(usage(&bench.out, &format!("is of {made} commits; name another folder with --out")));
-            }
-            return Ok(bench);
+        let &Words { commits, planted, percent, runs, seconds, .. } = words;
+        let plan = Plan { throng: super::peers::commit(), commits, planted, percent, runs, seconds };
+        let (file, folder) = (out.join("plan.json"), out.join("game"));
+        if let Ok(text) = fs::read_to_string(&file) {
+            return match serde_json::from_str(&text) {
+                Ok(made) if plan == made => Ok(Self { words, game: NewGame::in_folder(&folder), out }),
+                _ => {
+                    Err(usage(&file, &format!("is another plan than {}; name another folder with --out", json!(plan))))
+                }
+            };
         }
         command::built()?;
-        let game = NewGame::make(&bench.out)?;
-        let bench = Self { game, ..bench };
+        // Without a plan nothing was played of it yet.
+        let bench = Self { words, game: NewGame::make(&folder)?, out };
         bench.git(&["init", "--quiet", "--initial-branch", INNOCENT])?;
-        // The lock file is made with the first build, and is part of every commit.
+        // It completes the lock file, which is part of every commit.
         bench.build()?;
         for number in 1..words.planted {
             bench.commit(number, None)?;
@@ -113,6 +126,7 @@ impl<'w> Bench<'w> {
                 bench.commit(number, None)?;
             }
         }
+        fs::write(&file, json!(plan).to_string()).map_err(|cause| usage(&file, &cause.to_string()))?;
         Ok(bench)
     }
 
@@ -121,7 +135,11 @@ impl<'w> Bench<'w> {
         let change = |path: &str, change: &dyn Fn(&str) -> String| {
             let path = self.game.folder().join(path);
             let text = fs::read_to_string(&path).map_err(|cause| usage(&path, &cause.to_string()))?;
-            fs::write(&path, change(&text)).map_err(|cause| usage(&path, &cause.to_string()))
+            let changed = change(&text);
+            if changed == text {
+                return Err(usage(&path, "has no such place as the work is planted in; put right PLACE in this bench"));
+            }
+            fs::write(&path, changed).map_err(|cause| usage(&path, &cause.to_string()))
         };
         change(CHANGED, &|text| format!("{text}// Commit {number}.\n"))?;
         if let Some(percent) = percent {
@@ -160,7 +178,7 @@ impl<'w> Bench<'w> {
         // A build that is not of this commit would be played for ever.
         let kept = self.lines(branch, commit)?.len() as u32;
         if kept < self.words.runs {
-            return Err(usage(&self.out, &format!("has {kept} runs of commit {commit}; see what the runs said above")));
+            return Err(usage(&self.log(), &format!("{kept} runs of commit {commit} were kept; it says why no more")));
         }
         Ok(())
     }
@@ -175,8 +193,14 @@ impl<'w> Bench<'w> {
         let mut load = self.program();
         load.args(["load", "--players", PLAYERS, "--npcs", SHEEP, "--seconds", &self.words.seconds.to_string()]);
         load.args(["--settle-s-max", "0", "--history"]).arg(self.history(branch));
-        load.arg("--report").arg(self.out.join("report")).stdout(Stdio::null()).stderr(Stdio::null());
+        let log = fs::File::create(self.log()).map_err(|cause| usage(&self.log(), &cause.to_string()))?;
+        load.arg("--report").arg(self.out.join("report")).stdout(Stdio::null()).stderr(log);
         load.status().map(drop).map_err(|cause| usage(&self.game.executable(), &cause.to_string()))
+    }
+
+    /// What the last run said.
+    fn log(&self) -> PathBuf {
+        self.out.join("load.log")
     }
 
     fn program(&self) -> Command {
@@ -203,15 +227,14 @@ impl<'w> Bench<'w> {
         Ok(lines)
     }
 
-    /// What is kept of a commit that both branches have.
-    fn copy(&self, commit: &str) -> Result<(), XtaskError> {
-        if !self.lines(PLANTED, commit)?.is_empty() {
-            return Ok(());
-        }
+    /// What is kept of commits that both branches have.
+    fn copy(&self, commits: &[String]) -> Result<(), XtaskError> {
         let (folder, file) = (self.history(PLANTED), self.history(PLANTED).join("before.jsonl"));
-        let before = fs::read_to_string(&file).unwrap_or_default();
-        let lines = self.lines(INNOCENT, commit)?.join("\n");
-        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, format!("{before}{lines}\n")));
+        let mut lines = Vec::new();
+        for commit in commits {
+            lines.extend(self.lines(INNOCENT, commit)?);
+        }
+        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, lines.join("\n") + "\n"));
         written.map_err(|cause| usage(&file, &cause.to_string()))
     }
 
@@ -231,7 +254,8 @@ impl<'w> Bench<'w> {
         for change in changes {
             let row =
                 ["subsystem", "verdict", "good_commit", "likely_commit", "bad_commit"].map(|key| text(change, key));
-            println!("  {} {:.1} % {} suspects", row.join(" "), change["change_percent"], change["suspects_count"]);
+            let percent = change["change_percent"].as_f64().unwrap_or_default();
+            println!("  {} {percent:.1} % {} suspects", row.join(" "), change["suspects_count"]);
             let is_it = planted == Some(row[3].as_str()) && row[0] == SUBSYSTEM && row[1] == "slower";
             is_named |= is_it;
             if !is_it {
@@ -257,4 +281,16 @@ impl<'w> Bench<'w> {
 
 fn usage(path: &Path, words: &str) -> XtaskError {
     XtaskError::Usage(format!("{}: {words}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_has_its_place_in_the_template() {
+        let (path, place) = PLACE;
+        let text = fs::read_to_string(step::root().join("games/meadow").join(path)).unwrap();
+        assert_eq!(text.matches(place).count(), 1);
+    }
 }
