@@ -89,6 +89,9 @@ impl SimulationRecording {
 
     /// Asserts that a replay on so many threads comes to the recorded state after every tick of every world, of which the
     /// simulation has left `hashes`.
+    ///
+    /// # Panics
+    /// If it does not, and if [`Simulation::end_recording`](crate::Simulation::end_recording) was not called before.
     #[track_caller]
     pub fn check<T>(
         &self,
@@ -100,8 +103,13 @@ impl SimulationRecording {
         if let Some(divergence) = report.divergences.first() {
             panic!("seed {}, {threads} threads: {divergence}", self.settings.seed);
         }
-        let is_whole = report.gaps.is_empty() && report.tails.is_empty() && report.ticks_skipped == 0;
-        assert!(report.is_equal() && is_whole, "seed {}, {threads} threads: {report:?}", self.settings.seed);
+        let Self { settings, .. } = self;
+        assert!(
+            report.tails.is_empty(),
+            "end the recording first, with `Simulation::end_recording`: {:?}",
+            report.tails
+        );
+        assert!(is_equal_and_whole(&report), "seed {}, {threads} threads: {report:?}", settings.seed);
         let count = hashes.len() as u64;
         assert_eq!((report.ticks, report.hashes_equal), (count, count), "every tick leaves a hash: {report:?}");
     }
@@ -109,21 +117,29 @@ impl SimulationRecording {
     /// Asserts that a replay is told apart that lacks one input or request of a player: the negative control of
     /// [`check`](Self::check). The tick is named, and an entity. An input that says what the one before said is not missed, so up
     /// to so many are left out in turn, one apart from the other.
+    ///
+    /// # Panics
+    /// If none of them is missed.
     #[track_caller]
     pub fn check_lack_is_noticed<T, B: FnOnce(&mut Server) -> Result<T, ServerError>>(
         &self,
         tries: usize,
         build: impl Fn() -> B,
     ) {
-        let count = self.without_message(usize::MAX).1;
-        let noticed = (1..=tries).find_map(|part| {
-            let (blocks, _, left_out) = self.without_message(count * part / (tries + 1));
+        let replay = |blocks: &[u8]| {
             let lacking = Self::new(&self.settings);
             let path = lacking.folder.join("recording-000000000001-000001.throngrec");
-            fs::write(&path, SegmentHeading { number: 1, recording: 1 }.seal(&blocks))
+            fs::write(&path, SegmentHeading { number: 1, recording: 1 }.seal(blocks))
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let report = lacking.replay(2, build()).expect("it was set up once already");
-            Some((left_out?, report.divergences.into_iter().next()?))
+            lacking.replay(2, build()).expect("it was set up once already")
+        };
+        // Written anew with nothing left out it is what it was.
+        let (blocks, count, _) = self.without_message(usize::MAX);
+        let report = replay(&blocks);
+        assert!(is_equal_and_whole(&report), "written anew: {report:?}");
+        let noticed = (1..=tries).find_map(|part| {
+            let (blocks, _, left_out) = self.without_message(count * part / (tries + 1));
+            Some((left_out?, replay(&blocks).divergences.into_iter().next()?))
         });
         let Some((left_out, divergence)) = noticed else {
             panic!("{tries} of {count} were left out in turn and nobody noticed");
@@ -148,7 +164,8 @@ impl SimulationRecording {
                 let first = ticks.first_chunk().copied().map_or(0, u32::from_le_bytes);
                 // Nothing of it is in these bytes but the number of the tick.
                 let start = LogStart { rate: Hertz(1), tick: first.wrapping_sub(1), seed: 0, schema: 0 };
-                for tick in InputLogReader::of_ticks(ticks, start).map_while(Result::ok) {
+                for tick in InputLogReader::of_ticks(ticks, start) {
+                    let tick = tick.expect("it was recorded whole");
                     let mut entry_left_out = usize::MAX;
                     for (index, entry) in tick.entries().enumerate() {
                         let is_message = matches!(entry, Ok(Entry::Message(_)));
@@ -165,6 +182,10 @@ impl SimulationRecording {
         });
         (blocks, count, left_out)
     }
+}
+
+fn is_equal_and_whole(report: &ReplayReport) -> bool {
+    report.is_equal() && report.gaps.is_empty() && report.tails.is_empty() && report.ticks_skipped == 0
 }
 
 impl Drop for SimulationRecording {

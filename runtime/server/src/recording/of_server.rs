@@ -31,7 +31,8 @@ impl Server {
     }
 
     /// No world ticks any more: what was recorded of them is written, up to their last tick. [`Server::run`] does it itself; this
-    /// is for who calls [`Server::frame`], after the last. Waits for the disk.
+    /// is for who calls [`Server::frame`], after the last: what worlds do in frames behind it is not recorded. Waits for the disk; what
+    /// could not be written is told by the log and counted.
     pub fn end_recording(&mut self) {
         for hosted in self.worlds.iter_mut().filter_map(|slot| slot.home.as_mut()) {
             hosted.end_record();
