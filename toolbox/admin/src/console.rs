@@ -232,8 +232,12 @@ fn rule_table(rules: &[RuleInForce]) -> TextTable {
     let titles = [("key", "key"), ("value", "value"), ("from", "from"), ("changed by", "changed_by"), ("note", "note")];
     let mut table = TextTable::new(titles.map(|(title, key)| Column::text(title, key)));
     for RuleInForce { key, value, fits_rate, from, changed_by } in rules {
+        let note = match value {
+            None if *changed_by == "budget.set" => Cell::Text("cleared"),
+            _ if *fits_rate => Cell::Text("less at rates above 30 Hz"),
+            _ => Cell::Empty,
+        };
         let value = value.as_deref().map_or(Cell::Empty, Cell::Text);
-        let note = if *fits_rate { Cell::Text("less at rates above 30 Hz") } else { Cell::Empty };
         table.row(&[Cell::Text(key), value, Cell::Text(&from.to_string()), Cell::Text(changed_by), note]);
     }
     table

@@ -23,8 +23,8 @@ use super::{RuleNames, said::keys};
 pub struct RuleInForce {
     /// With its section before it, as `rules.set` takes it.
     pub key: String,
-    /// As the file writes it, without quotes. None: nothing is held back, it is as each world has it, or it is a budget of the file that
-    /// was cleared since.
+    /// As the file writes it, without quotes. None: nothing is held back, it is as each world has it, or it is a budget that was
+    /// cleared since the file was read.
     pub value: Option<String>,
     /// The value is one for worlds of 30 Hz and slower; at faster rates it is the same share of their period.
     pub fits_rate: bool,
@@ -63,7 +63,7 @@ pub(super) struct Complete {
 }
 
 /// All rules of `now`, which differ from those of the file where somebody said so; `written` are the keys of the file, and
-/// those that were said since. Budgets of the file that were cleared have no value, behind those that are in force.
+/// those that were said since. Budgets that were cleared since have no value, behind those that are in force.
 pub(super) fn list(now: &Complete, of_file: &Complete, written: [&[String]; 2], names: &RuleNames) -> Vec<RuleInForce> {
     let [in_file, said] = written.map(|keys| keys.iter().map(|key| plain_name(key)).collect::<Vec<_>>());
     let of_file = values(of_file, names);
