@@ -270,7 +270,7 @@ impl PublishedMetrics {
     /// The same in Prometheus' protobuf format, with native histograms beside the classic ones.
     pub fn to_prometheus_protobuf(&self, counters: Vec<LabelledCounters>) -> Vec<u8> {
         let told = self.snapshot.read().as_ref().clone();
-        told.map_or_else(Vec::new, |snapshot| snapshot.to_prometheus_protobuf(&self.beside(counters)))
+        told.map_or_else(Vec::new, |snapshot| snapshot.to_prometheus_protobuf(self.beside(counters)))
     }
 
     /// What is told beside what the frame thread counts.

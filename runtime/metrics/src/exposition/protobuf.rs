@@ -126,9 +126,9 @@ struct Timestamp {
 impl MetricsSnapshot {
     /// All metrics in the format of [`PROTOBUF_CONTENT_TYPE`], in the order of registration, and what is told beside
     /// them. Histograms have both kinds of buckets: a Prometheus takes those that it is set to take.
-    pub fn to_prometheus_protobuf(&self, beside: &Beside) -> Vec<u8> {
+    pub fn to_prometheus_protobuf(&self, beside: Beside) -> Vec<u8> {
         let mut families = registered(&self.values, &beside.exemplars);
-        families.extend(unregistered(self.values.prefix, beside));
+        families.extend(unregistered(self.values.prefix, &beside));
         let mut bytes = Vec::with_capacity(64 * self.values.descriptions.len());
         for family in &families {
             family.encode_length_delimited(&mut bytes).expect("a vector has room");
@@ -296,7 +296,7 @@ mod tests {
             exemplars: vec![],
         };
 
-        let families = decoded(&registry.snapshot().to_prometheus_protobuf(&beside));
+        let families = decoded(&registry.snapshot().to_prometheus_protobuf(beside));
         let names: Vec<&str> = families.iter().map(|family| family.name.as_str()).collect();
         let expect = [
             "throng_metrics_samples_dropped_total",
@@ -343,7 +343,7 @@ mod tests {
             Exemplar { histogram: "server.other", ..exemplar("other", 45_000, 9_000) },
         ];
         let beside = Beside { exemplars, ..Beside::default() };
-        let families = decoded(&registry.snapshot().to_prometheus_protobuf(&beside));
+        let families = decoded(&registry.snapshot().to_prometheus_protobuf(beside));
         let histogram = family(&families, "server_frame_seconds").metrics[0].histogram.clone().unwrap();
         let in_buckets: Vec<_> = histogram
             .buckets

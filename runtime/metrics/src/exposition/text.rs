@@ -73,8 +73,8 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn end_line(&mut self) -> fmt::Result {
-        let line = &self.text[self.line_start..];
-        let of_series = line.split_once("{le=").filter(|(_, rest)| !rest.contains(','));
+        let line = self.text.get(self.line_start..).filter(|_| !self.exemplars.is_empty());
+        let of_series = line.and_then(|line| line.split_once("{le=")).filter(|(_, rest)| !rest.contains(','));
         match of_series.and_then(|(name, _)| self.exemplars.get(name)) {
             None => self.bucket = 0,
             Some(of_series) => {

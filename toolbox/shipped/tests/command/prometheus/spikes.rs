@@ -40,7 +40,7 @@ fn serve(latest: Arc<Mutex<Option<MetricsSnapshot>>>) -> SocketAddr {
             let snapshot = latest.lock().expect("nobody panics with it").clone();
             let (format, body) = match (snapshot, is_protobuf) {
                 (None, _) => (CONTENT_TYPE, b"# EOF\n".to_vec()),
-                (Some(snapshot), true) => (PROTOBUF_CONTENT_TYPE, snapshot.to_prometheus_protobuf(&Beside::default())),
+                (Some(snapshot), true) => (PROTOBUF_CONTENT_TYPE, snapshot.to_prometheus_protobuf(Beside::default())),
                 (Some(snapshot), false) => (CONTENT_TYPE, snapshot.to_prometheus_text().into_bytes()),
             };
             let length = body.len();
