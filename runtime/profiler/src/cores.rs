@@ -153,20 +153,23 @@ impl Rings {
     /// Takes what the rings hold, and obeys whoever wants them on or off.
     fn read(&mut self, shared: &Shared) {
         let Rings { events, is_on, known } = self;
+        let wanted = shared.is_on.load(Ordering::Relaxed);
+        let changes = std::mem::replace(is_on, wanted) != wanted;
+        if changes {
+            // Before the rings are read: what they would hold behind that would be read later, as if it were news.
+            // It has worked before; where it does not now, records are missing or too many, and no harm is done.
+            events.iter_mut().for_each(|events| _ = events.switch_on(wanted));
+        }
         for (place, events) in events.iter_mut().enumerate() {
             events.read(RECORDS_MAX, |record| known.take(place, record));
         }
         known.settle(ThreadName::of);
-        let wanted = shared.is_on.load(Ordering::Relaxed);
-        if std::mem::replace(is_on, wanted) != wanted {
-            for (place, events) in events.iter_mut().enumerate() {
-                // It has worked before; where it does not now, records are missing or too many, and no harm is done.
-                let _ = events.switch_on(wanted);
-                known.forget_present(place);
-            }
-            if wanted {
-                known.doubt_names();
-            }
+        if changes && wanted {
+            known.doubt_names();
+        }
+        if !wanted {
+            // With every look: a flood is not read at once.
+            (0..events.len()).for_each(|place| known.forget_present(place));
         }
         shared.lost.store(known.lost, Ordering::Relaxed);
     }
