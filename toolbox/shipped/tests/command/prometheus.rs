@@ -218,7 +218,8 @@ fn get_bytes(server: &Server, path: &str) -> (String, Vec<u8>) {
 #[test]
 fn a_slow_worlds_spike_leads_to_its_capture() {
     let _alone = alone();
-    let place = folder("prometheus-spike");
+    // Not the folder of the Prometheus below, which begins with an empty one.
+    let place = folder("slow-worlds-spike");
     let captures = place.join("captures");
     fs::create_dir(&captures).expect("a folder of ours");
     // No other capture of the same frame stands in the exemplar's place.
