@@ -9,19 +9,19 @@ use std::{fmt::Display, str::FromStr};
 pub struct GameOption {
     name: &'static str,
     about: &'static str,
-    /// How the value is called, and what it may be. `None`: a switch.
-    value: Option<(&'static str, May)>,
+    /// How the value is called, and what is taken for one. `None`: a switch.
+    value: Option<(&'static str, Accepted)>,
     bots_too: bool,
     fits: Option<&'static str>,
 }
 
-/// What a value may be.
+/// What is taken for a value.
 #[derive(Debug, Clone, Copy)]
-enum May {
+enum Accepted {
     /// What can be read; otherwise, why not.
-    BeRead(fn(&str) -> Result<(), String>),
+    Parsed(fn(&str) -> Result<(), String>),
     /// A number from the one to the other, both included.
-    BeWithin(f32, f32),
+    Within(f32, f32),
 }
 
 impl GameOption {
@@ -44,8 +44,8 @@ impl GameOption {
         value_name: &'static str,
         about: &'static str,
     ) -> Self {
-        let may = May::BeRead(|text| text.parse::<T>().map(drop).map_err(|error| error.to_string()));
-        Self { name, about, value: Some((value_name, may)), bots_too: false, fits: None }
+        let accepted = Accepted::Parsed(|text| text.parse::<T>().map(drop).map_err(|error| error.to_string()));
+        Self { name, about, value: Some((value_name, accepted)), bots_too: false, fits: None }
     }
 
     /// Is given with a number from `least` to `most`, which is read as an `f32`. `--help` tells the range behind `about`, and what is
@@ -57,7 +57,7 @@ impl GameOption {
         least: f32,
         most: f32,
     ) -> Self {
-        Self { name, about, value: Some((value_name, May::BeWithin(least, most))), bots_too: false, fits: None }
+        Self { name, about, value: Some((value_name, Accepted::Within(least, most))), bots_too: false, fits: None }
     }
 
     /// Bots are told of it, too: it changes how they play or what they understand. Otherwise it is the server's alone.
@@ -96,7 +96,7 @@ impl GameOption {
     /// The least and the most that a [number](Self::number) may be.
     pub fn range(&self) -> Option<(f32, f32)> {
         match self.value {
-            Some((_, May::BeWithin(least, most))) => Some((least, most)),
+            Some((_, Accepted::Within(least, most))) => Some((least, most)),
             _ => None,
         }
     }
@@ -109,8 +109,8 @@ impl GameOption {
     pub fn check(&self, text: &str) -> Result<(), String> {
         match self.value {
             None => Ok(()),
-            Some((_, May::BeRead(check))) => check(text),
-            Some((_, May::BeWithin(least, most))) => match text.parse::<f32>() {
+            Some((_, Accepted::Parsed(check))) => check(text),
+            Some((_, Accepted::Within(least, most))) => match text.parse::<f32>() {
                 Ok(number) if (least..=most).contains(&number) => Ok(()),
                 _ => Err(format!("it is a number from {least} to {most}")),
             },
