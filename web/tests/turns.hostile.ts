@@ -9,7 +9,7 @@
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
 import { ATTACKS, type Answers, rest } from "./attacks.ts";
 import { GIVES_UP_MS, type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
-import { median, medianInterval } from "./median.ts";
+import { medianInterval } from "./median_interval.ts";
 import { ProcessPart } from "./parts.ts";
 import { failuresIn, knownBy, knownByBots } from "./playing.ts";
 
@@ -82,11 +82,11 @@ async function compare(server: LiveServer, attackers: ProcessPart, honest: Socke
   const { server: report, bots } = await server.stop();
 
   const ratios = besideUs.map((us, turn) => us / ((withoutUs[turn]! + withoutUs[turn + 1]!) / 2));
-  const [ratio, { low, high, coverage }] = [median(ratios), medianInterval(ratios)];
+  const { median: ratio, low, high, confidence } = medianInterval(ratios);
   const native = knownByBots(bots);
   const browser = Object.fromEntries(Object.entries(report.counters).filter(([name]) => name.startsWith("browser.")));
-  console.log(`${game}, ${BOTS} bots, ${TURNS} turns of ${seconds} s: a tick takes ${median(withoutUs).toFixed(1)} us, beside hostile peers ${median(besideUs).toFixed(1)} us`);
-  console.log(`  ${ratio.toFixed(3)} times, ${low.toFixed(3)} to ${high.toFixed(3)} with ${(100 * coverage).toFixed(0)} % (all turns: ${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}); the goal is at most ${GOAL}`);
+  console.log(`${game}, ${BOTS} bots, ${TURNS} turns of ${seconds} s: a tick takes ${medianInterval(withoutUs).median.toFixed(1)} us, beside hostile peers ${medianInterval(besideUs).median.toFixed(1)} us`);
+  console.log(`  ${ratio.toFixed(3)} times, ${low.toFixed(3)} to ${high.toFixed(3)} with ${(100 * confidence).toFixed(0)} % (all turns: ${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}); the goal is at most ${GOAL}`);
   console.log(`  ${native.stateErrors} of ${native.stateChecks} values of bots wrong, ${native.lost} lost; ${known.stateErrors} of ${known.stateChecks} in a browser's client, ${known.lost} lost; missed ${report.ticks_missed} ticks, ${report.ticks_missed_host} the host's`);
   console.log(`  browsers turned away: ${JSON.stringify(browser)}`);
   console.log(`  at the admin port: ${JSON.stringify(admin)}`);
