@@ -40,6 +40,19 @@ pub fn counter() -> u64 {
     0
 }
 
+/// Until every load before it has its value, so that what they took is over by the next [`now`]. That alone does not wait for them: the
+/// processor reads its counter while they are under way, as far ahead as it has room for instructions that are not done (some hundreds).
+/// Some 10 ns, and what the loads still take; for tests of what is measured.
+pub fn wait_for_loads() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has it.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    std::sync::atomic::fence(Ordering::SeqCst);
+}
+
 /// Not asked yet, the processor's counter, or the monotonic clock. Written once, by whoever asks first; the value says
 /// everything, so relaxed order is enough.
 static SOURCE: AtomicU8 = AtomicU8::new(UNKNOWN);

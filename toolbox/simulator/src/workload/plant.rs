@@ -142,6 +142,8 @@ impl Plant {
             // By Hull and Dobell it comes to all lines: what is added is odd, the factor is one more than a multiple of 4.
             line = (line.wrapping_mul(1_664_525).wrapping_add(1_013_904_222 + read)) & (LINES - 1);
         }
+        // Else the scope would end while they are under way, and what it ends in would wait for them.
+        ticks::wait_for_loads();
         line
     }
 }
