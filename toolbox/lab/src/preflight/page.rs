@@ -117,11 +117,18 @@ fn sentence(finding: &Finding, per: &str) -> Markup {
             }
             Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per " (per) " that were not there." (share) }
             Verdict::Gone => { " is " b { "gone" } ": " (number(*base_us)) " µs per " (per) " less." (share) }
+            Verdict::None if excludes_zero(finding) => {
+                " differs, surely" (between) ", but perhaps by no more than " (number(100.0 * SHIFT_MIN)) " %, so it is not named." (share)
+            }
             Verdict::None => { ": no difference seen; if there is one, it is" (between) "." (share) }
             Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (share) }
             Verdict::Small => { " takes too little to be judged." }
         }
     }
+}
+
+fn excludes_zero(finding: &Finding) -> bool {
+    finding.low_percent.is_some_and(|low| low > 0.0) || finding.high_percent.is_some_and(|high| high < 0.0)
 }
 
 fn how_sure(report: &PreflightReport) -> Markup {
@@ -402,6 +409,17 @@ mod tests {
             ],
         );
         assert!(!words(&report).contains("What to look at next"));
+    }
+
+    #[test]
+    fn a_page_tells_a_difference_that_is_too_small_to_be_named() {
+        let mut report = report_of(2e5, 1e5, 12);
+        let whole = report.findings.subsystems.iter_mut().find(|finding| finding.name == WHOLE).unwrap();
+        (whole.low_percent, whole.high_percent) = (Some(0.17), Some(1.27));
+        check(
+            &report,
+            &["The whole frame differs, surely between +0.17 % and +1.27 %, but perhaps by no more than 0.300 %"],
+        );
     }
 
     #[test]
