@@ -45,6 +45,7 @@ fn graze(
     mut rng: ResMut<WorldRng>,
     mut sheep: Query<&mut Position, With<Sheep>>,
 ) {
+    throng::gauge!("npcs", sheep.iter().len());
     for mut place in &mut sheep {
         // Most of the time they eat.
         if rng.0.random_bool(0.1) {
