@@ -73,8 +73,10 @@ class Talker {
   readonly ended: Promise<void>;
   #onReady: (ready: Told["ready"]) => void = () => {};
 
-  constructor(executable: string, args: string[], key: string, words: string[]) {
-    this.child = spawn(executable, args, { env: { ...process.env, THRONG_PRIVATE_KEY: key }, stdio: ["pipe", "pipe", "pipe"] });
+  /** `executable`: with what is before its arguments. */
+  constructor(executable: readonly string[], args: readonly string[], key: string, words: string[]) {
+    const [command, ...before] = executable;
+    this.child = spawn(command!, [...before, ...args], { env: { ...process.env, THRONG_PRIVATE_KEY: key }, stdio: ["pipe", "pipe", "pipe"] });
     const keep = (line: string): void => {
       words.push(line);
       if (words.length > 200) words.shift();
@@ -108,7 +110,12 @@ class Talker {
 
 /** Starts `game` with so many bots on it; `settings` are a whole file of them, `more` further arguments of `serve`. */
 export function start(game: string, bots: number, settings = "", more: readonly string[] = []): Promise<LiveServer> {
-  return startOf(EXECUTABLE, ["--game", game], bots, settings, more);
+  return startOf([EXECUTABLE], ["--game", game], bots, settings, more);
+}
+
+/** Starts `game` without bots; `before`: a command that runs another one, such as `nice`. */
+export function startUnder(before: readonly string[], game: string): Promise<LiveServer> {
+  return startOf([...before, EXECUTABLE], ["--game", game], 0, "", []);
 }
 
 /** The command of a game that has its own, beside the one that has all games. */
@@ -118,10 +125,10 @@ export function pathOfOther(game: string): string {
 
 /** Starts a game with a command of its own; without bots. */
 export function startOther(game: string): Promise<LiveServer> {
-  return startOf(pathOfOther(game), [], 0, "", []);
+  return startOf([pathOfOther(game)], [], 0, "", []);
 }
 
-async function startOf(executable: string, game: string[], bots: number, settings: string, more: readonly string[]): Promise<LiveServer> {
+async function startOf(executable: readonly string[], game: readonly string[], bots: number, settings: string, more: readonly string[]): Promise<LiveServer> {
   const folder = mkdtempSync(join(tmpdir(), "throng-live-"));
   const config = ["--config", join(folder, "throng.toml")];
   writeFileSync(config[1]!, settings);

@@ -3,12 +3,16 @@
 //
 // `THRONG=../target/release/throng npm run hostile [TURNS] [SECONDS] [GAME] [ATTACK...]`; attacks are those of attacks.ts, and
 // `sessions`. A figure is the median of all turns, of a tick's time by the server's own metrics. It fails if it is sure that the
-// goal is missed, if somebody who plays is harmed, and if anybody is answered who is to be refused. Who attacks runs in the idle
-// class, since on a host of its own it would take no core of the server's.
+// goal is missed, if somebody who plays is harmed, and if anybody is answered who is to be refused.
+//
+// Who attacks from this host takes its cores and its memory as well, which nobody does who attacks from elsewhere. So in the seconds
+// before and after they do the same to another server, which nobody plays on: what is held to the goal is what they cost the one
+// that they attack beside one that only shares a host with them. That server and the attackers run in the idle class. What a tick
+// takes while nobody attacks anything is told, too.
 
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
 import { ATTACKS, type Answers, rest } from "./attacks.ts";
-import { GIVES_UP_MS, type LiveServer, start, takeSchema, takeToken, until } from "./live_server.ts";
+import { GIVES_UP_MS, type LiveServer, start, startUnder, takeSchema, takeToken, until } from "./live_server.ts";
 import { medianInterval } from "./median_interval.ts";
 import { ProcessPart } from "./parts.ts";
 import { failuresIn, knownBy, knownByBots } from "./playing.ts";
@@ -30,10 +34,15 @@ const unknown = kinds.filter((kind) => kind !== "sessions" && !(kind in ATTACKS)
 if (unknown.length > 0) throw new Error(`no attacks are called ${unknown.join(", ")}; there are ${[...Object.keys(ATTACKS), "sessions"].join(", ")}`);
 if (!(Number.isInteger(TURNS) && TURNS > 0 && Number(seconds) > 0)) throw new Error(`no turns: ${turns} of ${seconds} s`);
 
+/** Servers by their numbers among those that attackers know. */
+const [ATTACKED, OTHER] = ["0", "1"];
+
 interface Figures {
-  /** Of each turn, and of the seconds before, between and after them: one more. */
+  /** Of each turn: while it is attacked, and while nobody is. */
+  readonly attackedUs: readonly number[];
+  readonly calmUs: readonly number[];
+  /** While the other one is attacked: before, between and after turns, so one more. */
   readonly besideUs: readonly number[];
-  readonly withoutUs: readonly number[];
   readonly answers: Pick<Answers, "all" | "wrong" | "tokensGiven">;
   /** What the admin port has refused, dropped and cut off meanwhile. */
   readonly admin: Readonly<Record<string, number>>;
@@ -54,39 +63,46 @@ async function meanTickUs(server: LiveServer): Promise<number> {
 
 async function measured(server: LiveServer, attackers: ProcessPart): Promise<Figures> {
   const before = await server.metrics();
-  const [withoutUs, besideUs]: [number[], number[]] = [[await meanTickUs(server)], []];
+  const figures = { attackedUs: [] as number[], calmUs: [] as number[], besideUs: [] as number[] };
   let answers: Figures["answers"] = { all: {}, wrong: {}, tokensGiven: 0 };
-  for (let turn = 0; turn < TURNS; turn++) {
-    attackers.tell("on");
+  const whileAttacked = async (which: string): Promise<number> => {
+    attackers.tell(which);
     await rest(TURNS_ROUND_MS);
-    besideUs.push(await meanTickUs(server));
+    const us = await meanTickUs(server);
     attackers.tell("off");
     answers = JSON.parse(await attackers.next("all attacks have ended")) as Figures["answers"];
     await rest(TURNS_ROUND_MS);
-    withoutUs.push(await meanTickUs(server));
+    return us;
+  };
+  figures.besideUs.push(await whileAttacked(OTHER!));
+  for (let turn = 0; turn < TURNS; turn++) {
+    figures.attackedUs.push(await whileAttacked(ATTACKED!));
+    figures.besideUs.push(await whileAttacked(OTHER!));
+    figures.calmUs.push(await meanTickUs(server));
   }
   const after = await server.metrics();
   const grown = [...after].filter(([name]) => name.startsWith("throng_admin_")).map(([name, value]) => [name.replace(/^throng_/, ""), value - (before.get(name) ?? 0)]);
-  return { besideUs, withoutUs, answers, admin: Object.fromEntries(grown) };
+  return { ...figures, answers, admin: Object.fromEntries(grown) };
 }
 
 async function compare(server: LiveServer, attackers: ProcessPart, honest: SocketClient): Promise<void> {
   await attackers.next("those who attack are ready");
   await rest(SETTLES_MS);
   server.measure("begin");
-  const { besideUs, withoutUs, answers, admin } = await measured(server, attackers);
+  const { attackedUs, calmUs, besideUs, answers, admin } = await measured(server, attackers);
   server.measure("end");
   await attackers.end();
   const known = knownBy([honest]);
   honest.close();
   const { server: report, bots } = await server.stop();
 
-  const ratios = besideUs.map((us, turn) => us / ((withoutUs[turn]! + withoutUs[turn + 1]!) / 2));
+  const ratios = attackedUs.map((us, turn) => us / ((besideUs[turn]! + besideUs[turn + 1]!) / 2));
   const { median: ratio, low, high, confidence } = medianInterval(ratios);
   const native = knownByBots(bots);
   const browser = Object.fromEntries(Object.entries(report.counters).filter(([name]) => name.startsWith("browser.")));
-  console.log(`${game}, ${BOTS} bots, ${TURNS} turns of ${seconds} s: a tick takes ${medianInterval(withoutUs).median.toFixed(1)} us, beside hostile peers ${medianInterval(besideUs).median.toFixed(1)} us`);
-  console.log(`  ${ratio.toFixed(3)} times, ${low.toFixed(3)} to ${high.toFixed(3)} with ${(100 * confidence).toFixed(0)} % (all turns: ${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}); the goal is at most ${GOAL}`);
+  const us = (figures: readonly number[]): string => `${medianInterval(figures).median.toFixed(1)} us`;
+  console.log(`${game}, ${BOTS} bots, ${TURNS} turns of ${seconds} s: a tick takes ${us(attackedUs)} while hostile peers attack its server, ${us(besideUs)} while they attack another one on this host, ${us(calmUs)} while they attack none`);
+  console.log(`  ${ratio.toFixed(3)} times what it takes beside another one, ${low.toFixed(3)} to ${high.toFixed(3)} with ${(100 * confidence).toFixed(0)} % (all turns: ${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}); the goal is at most ${GOAL}`);
   console.log(`  ${native.stateErrors} of ${native.stateChecks} values of bots wrong, ${native.lost} lost; ${known.stateErrors} of ${known.stateChecks} in a browser's client, ${known.lost} lost; missed ${report.ticks_missed} ticks, ${report.ticks_missed_host} the host's`);
   console.log(`  browsers turned away: ${JSON.stringify(browser)}`);
   console.log(`  at the admin port: ${JSON.stringify(admin)}`);
@@ -108,14 +124,17 @@ async function compare(server: LiveServer, attackers: ProcessPart, honest: Socke
 }
 
 const server = await start(game, BOTS);
+let other: LiveServer | null = null;
 let attackers: ProcessPart | null = null;
 try {
+  other = await startUnder(GIVES_WAY, game);
   const { token, ways } = await takeToken(server.playUrl);
   const honest = new SocketClient(new Schema((await takeSchema(server.playUrl)) as SchemaData), token, await openWebSocket(ways.webSocket, GIVES_UP_MS));
   await until("all play", () => server.status()["players"]! >= BOTS + 1 && honest.client.replicas.size > 0);
-  attackers = new ProcessPart("turns", GIVES_WAY, [server.playUrl, server.adminAddress, ...kinds]);
+  attackers = new ProcessPart("turns", GIVES_WAY, ["2", ...[server, other].flatMap(({ playUrl, adminAddress }) => [playUrl, adminAddress]), ...kinds]);
   await compare(server, attackers, honest);
 } finally {
   attackers?.kill();
+  other?.kill();
   server.kill();
 }

@@ -1,8 +1,11 @@
-// The part of `npm run hostile` in a process of its own: attacks between the lines `on` and `off`. It says `ready` when it may be
-// told so, and after each `off`, when all attacks have ended, what was answered since its start as JSON. It ends with its
-// standard input.
+// The part of `npm run hostile` in a process of its own: attacks on a server from the line that has its number until `off`. It says
+// `ready` when it may be told so, and after each `off`, when all attacks have ended, what was answered since its start as JSON. It
+// ends with its standard input.
+//
+// Its arguments: how many servers there are, the play page and the admin port of each, and which attacks.
 
 import { createInterface } from "node:readline";
+import type { Page } from "playwright-core";
 import { ATTACKS, Answers } from "./attacks.ts";
 import { GIVES_UP_MS, takeToken, within } from "./live_server.ts";
 import { launch } from "./page.ts";
@@ -14,24 +17,28 @@ const SESSIONS = 10;
 /** Until one is said to hang: sooner than whoever waits for all of them loses patience (ms). */
 const ENDS_WITHIN_MS = GIVES_UP_MS / 2;
 
-const [playUrl = "", admin = "", ...kinds] = process.argv.slice(2);
-const { ways } = await takeToken(playUrl);
-const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin };
+const [count, ...words] = process.argv.slice(2);
+const urls = words.slice(0, 2 * Number(count));
+const kinds = words.slice(2 * Number(count));
 const each = Object.entries(ATTACKS).filter(([kind]) => isMeant(kind));
-const page = isMeant("sessions") ? await opened() : null;
+const browser = isMeant("sessions") ? await launch() : null;
+const servers = await Promise.all(Array.from({ length: Number(count) }, (_, index) => attacked(urls[2 * index]!, urls[2 * index + 1]!)));
 const answers = new Answers();
 let isOver = true;
+let page: Page | null = null;
 let all: (readonly [kind: string, attack: Promise<void>])[] = [];
 
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line === "on") {
+  if (line !== "off") {
+    const { place, webTransport, page: its } = servers[Number(line)]!;
     isOver = false;
+    page = its;
     all = Array.from({ length: each.length > 0 ? PEERS : 0 }, (_, index) => {
       const [kind, attack] = each[index % each.length]!;
       return [kind, attack(place, () => isOver, answers)];
     });
-    await page?.evaluate(([place, count]) => sessions.begin(place, count), [ways.webTransport!, SESSIONS] as const);
+    await page?.evaluate(([place, count]) => sessions.begin(place, count), [webTransport, SESSIONS] as const);
   } else {
     isOver = true;
     if (page) all.push(["sessions", page.evaluate(() => sessions.end())]);
@@ -39,17 +46,20 @@ for await (const line of createInterface({ input: process.stdin })) {
     console.log(JSON.stringify(answers));
   }
 }
-await page?.context().browser()?.close();
+await browser?.close();
 process.exit();
 
 function isMeant(kind: string): boolean {
   return kinds.length === 0 || kinds.includes(kind);
 }
 
-async function opened() {
-  const page = await (await launch()).newPage();
-  page.on("pageerror", (error) => console.error(String(error)));
-  await page.goto(`${playUrl}schema.js`);
-  await page.evaluate(pagePart("turns"));
-  return page;
+/** A server to attack, and the page whose sessions do so: a page may open them to its own server alone. */
+async function attacked(playUrl: string, admin: string) {
+  const { ways } = await takeToken(playUrl);
+  const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin };
+  const page = (await browser?.newPage()) ?? null;
+  page?.on("pageerror", (error) => console.error(String(error)));
+  await page?.goto(`${playUrl}schema.js`);
+  await page?.evaluate(pagePart("turns"));
+  return { place, webTransport: ways.webTransport!, page };
 }
