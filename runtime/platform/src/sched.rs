@@ -109,6 +109,18 @@ pub fn pin_this_thread(core: u32) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
+/// Puts the calling thread, and those that it starts from now on, in the batch class (`SCHED_BATCH`): one that is woken waits until the
+/// core is free, and does not take it from the thread that woke it. For measurements on one core, where the time of the one would else
+/// be within the scopes of the other. Needs no permission; sandboxes may refuse it.
+pub fn join_batch_class() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: reads the struct that it is given.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The host's processes at one moment, to be compared with a later one.
 pub struct HostLook {
     at_ns: u64,
@@ -261,6 +273,17 @@ mod tests {
         assert!((0.99..1.01).contains(&ratio), "{ratio}");
         let state = thread_state(0).unwrap();
         assert!(!state.is_asleep && pinnable_cores().contains(&state.core), "{state:?}");
+    }
+
+    #[test]
+    fn a_thread_of_the_batch_class_starts_threads_of_it() {
+        // SAFETY: asks about the calling thread.
+        let class = || unsafe { libc::sched_getscheduler(0) };
+        let classes = std::thread::spawn(move || {
+            join_batch_class().unwrap();
+            [class(), std::thread::spawn(class).join().unwrap()]
+        });
+        assert_eq!(classes.join().unwrap(), [libc::SCHED_BATCH; 2]);
     }
 
     #[test]
