@@ -27,8 +27,8 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
     let (told, above) = (findings.told(), findings.above_budget());
     let slower = told.iter().filter(|change| change.verdict == "slower").count();
     let title = match slower {
-        0 => "nothing became slower".to_owned(),
-        1 => "one subsystem became slower".to_owned(),
+        0 => "Nothing became slower".to_owned(),
+        1 => "One subsystem became slower".to_owned(),
         count => format!("{count} times something became slower"),
     };
     let mut sections = Vec::new();
