@@ -10,8 +10,7 @@ use throng_query::geometry::{Aabb, LevelGeometry};
 use throng_query::nav::sectors::{SectorLevel, SectorSearch, SectorStore, StoreLimits, StreamSettings, WorldSectors};
 use throng_query::nav::{PathOutcome, PathSearch, bake};
 
-/// Half of the side of the part of the level that ways are in (m). One mesh of a larger part takes Recast many minutes: it looks at all
-/// pairs of polygons for those to merge.
+/// Half of the side of the part of the level that ways are in (m). One mesh of a larger part takes Recast minutes.
 const HALF_M: f32 = 96.0;
 
 /// So many ways.
