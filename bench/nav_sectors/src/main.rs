@@ -26,7 +26,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn main() {
     let arguments = BenchArguments::read();
     let (size, ways) = if arguments.small { (worlds::SMALL, ways::SMALL) } else { (worlds::REAL, ways::REAL) };
-    let (worlds, ways) = (worlds::measure(&size), ways::measure(ways));
+    let (worlds, ways) = (worlds::measure(&size), ways::measure(&ways));
     let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let figures = serde_json::json!({
         "worlds": size.worlds,
@@ -72,7 +72,7 @@ mod tests {
         // A pointer, and what is known of it, for each sector: some kilobytes.
         assert!(outcome.own_bytes / u64::from(size.worlds) < 8 << 10, "{outcome:?}");
         assert_eq!((outcome.allocations, outcome.left_bytes), (0, 0), "{outcome:?}");
-        let ways = ways::measure(ways::SMALL);
+        let ways = ways::measure(&ways::SMALL);
         assert!(ways.count > 40 && ways.disagree * 50 <= ways.count, "{ways:?}");
         assert!((0.97..1.03).contains(&ways.ratio_mean) && ways.ratio_p99 < 1.15, "{ways:?}");
     }

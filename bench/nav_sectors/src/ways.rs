@@ -10,12 +10,14 @@ use throng_query::geometry::{Aabb, LevelGeometry};
 use throng_query::nav::sectors::{SectorLevel, SectorSearch, SectorStore, StoreLimits, StreamSettings, WorldSectors};
 use throng_query::nav::{PathOutcome, PathSearch, bake};
 
-/// Half of the side of the part of the level that ways are in (m). One mesh of a larger part takes Recast minutes.
-const HALF_M: f32 = 96.0;
+pub struct Size {
+    /// Half of the side of the part of the level (m): a whole mesh of two kilometres has more corners than Recast counts.
+    pub half_m: f32,
+    pub ways: u32,
+}
 
-/// So many ways.
-pub const REAL: u32 = 2_000;
-pub const SMALL: u32 = 150;
+pub const REAL: Size = Size { half_m: 256.0, ways: 2_000 };
+pub const SMALL: Size = Size { half_m: 96.0, ways: 150 };
 
 /// Nearer ends than this say little about a ratio (m).
 const WAY_M_MIN: f32 = 20.0;
@@ -31,8 +33,8 @@ pub struct Outcome {
     pub hash: u64,
 }
 
-pub fn measure(ways: u32) -> Outcome {
-    let boxes = part();
+pub fn measure(size: &Size) -> Outcome {
+    let boxes = part(size.half_m);
     let settings = level::sector_settings();
     let geometry = LevelGeometry::from_boxes(&boxes).expect("it is part of a level");
     let whole = bake(&geometry, &settings.bake).expect("it has ground");
@@ -49,7 +51,7 @@ pub fn measure(ways: u32) -> Outcome {
     let (mut one_search, mut search) = (PathSearch::new(&whole), SectorSearch::default());
     let (mut expected, mut found) = ([Vec3::ZERO; 256], [Vec3::ZERO; 256]);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
-    while outcome.count < u64::from(ways) {
+    while outcome.count < u64::from(size.ways) {
         let [from, to] = [(); 2].map(|()| whole.random_point(&mut rng));
         let is_street = [from, to].iter().all(|point| point.position().y < 0.5); // the whole mesh has roofs
         if !is_street || from.position().distance(to.position()) < WAY_M_MIN {
@@ -79,8 +81,8 @@ pub fn measure(ways: u32) -> Outcome {
 }
 
 /// The middle of the district, cut off.
-fn part() -> Vec<Aabb> {
-    let (min, max) = (Vec3::new(-HALF_M, -1.0, -HALF_M), Vec3::new(HALF_M, 40.0, HALF_M));
+fn part(half_m: f32) -> Vec<Aabb> {
+    let (min, max) = (Vec3::new(-half_m, -1.0, -half_m), Vec3::new(half_m, 40.0, half_m));
     let cut = |solid: &Aabb| Aabb::new(solid.min.max(min), solid.max.min(max));
     level::solids().boxes.iter().map(cut).filter(|solid| solid.min.cmplt(solid.max).all()).collect()
 }
