@@ -13,11 +13,15 @@ function check(count: number, [median, low, high, percent]: [number, number, num
 
 test("the interval of a median is that of the sign test", () => {
   check(1, [1, 1, 1, 0]);
+  check(2, [1.5, 1, 2, 50]);
   check(4, [2.5, 1, 4, 87.5]);
+  check(5, [3, 1, 5, 93.8]);
   check(6, [3.5, 1, 6, 96.9]);
   check(8, [4.5, 1, 8, 99.2]);
+  check(9, [5, 2, 8, 96.1]);
   check(12, [6.5, 3, 10, 96.1]);
   check(20, [10.5, 6, 15, 95.9]);
+  check(30, [15.5, 10, 21, 95.7]);
 });
 
 test("one that was disturbed moves it by a place at most", () => {
