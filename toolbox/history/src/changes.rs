@@ -9,8 +9,9 @@
 //! - **Outliers count little.** The shift is that of Hodges and Lehmann (the median of all differences between a run after and
 //!   one before), the noise is that of residuals cut at 2.5 deviations, and of two runs, one before and one after, the later must be
 //!   the slower one in [`ORDERED_SHARE_MIN`] of the cases.
-//! - **Noise is never taken for less than is usual.** With few runs one subsystem in twenty looks quiet by chance, and its
-//!   next run like a change. So each has the noise of the middle subsystem at least.
+//! - **Noise is not taken for less than is usual, unless it surely is less.** With few runs one subsystem in twenty looks quiet by
+//!   chance, and its next run like a change. So each has the noise of the middle subsystem, or as much more than its own as
+//!   chance hides of it once in 10,000 times: much with ten runs, half as much again with sixty.
 //!
 //! A shift counts from [`DEVIATIONS_MIN`] deviations of its own error on, [`SHIFT_MIN`] of the time and [`RUNS_EACH_SIDE_MIN`] runs on
 //! each side. Tried on made-up histories of 20 commits, 3 runs each, 20 subsystems, with noise of 1.5 % and tails of Student's t
@@ -36,6 +37,8 @@ pub const SHIFT_MIN: f64 = 0.02;
 pub const RUNS_EACH_SIDE_MIN: usize = 5;
 /// Of all pairs of a run before and one after.
 pub const ORDERED_SHARE_MIN: f64 = 0.9;
+/// Below how many deviations of a normal distribution one in 10,000 lies.
+const QUIET_BY_CHANCE_DEVIATIONS: f64 = 3.719;
 /// A subsystem that takes less of all is not watched: its time is the clock's.
 const SHARE_MIN: f64 = 0.002;
 /// Another place for the change is as good as the best one where it is worse by no more than so many deviations in all.
@@ -223,7 +226,8 @@ fn measure(values: &[f64], at: usize, usual: f64) -> Split {
         before.iter().flat_map(|before| after.iter().map(move |after| after - before)).collect();
     let above = differences.iter().filter(|difference| **difference > 0.0).count() as f64 / differences.len() as f64;
     let shift = median(&mut differences);
-    let noise = noise(before, after).max(usual).max(f64::MIN_POSITIVE);
+    let own = noise(before, after);
+    let noise = own.max(usual.min(own * hidden_by_chance(free(values.len())))).max(f64::MIN_POSITIVE);
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
     Split { at, shift, noise, deviations: shift.abs() / error, ordered_share: above.max(1.0 - above) }
 }
@@ -235,12 +239,24 @@ fn noise(before: &[f64], after: &[f64]) -> f64 {
         side.iter().map(move |value| value - middle)
     });
     let residuals: Vec<f64> = residuals.into_iter().flatten().collect();
-    // Two medians were taken off.
-    let free = (residuals.len() as f64 - 2.0).max(1.0);
+    let free = free(residuals.len());
     let absolute = median(&mut residuals.iter().map(|value| value.abs()).collect::<Vec<_>>());
     let rough = 1.4826 * absolute * residuals.len() as f64 / free;
     let squares: f64 = residuals.iter().map(|value| value.clamp(-2.5 * rough, 2.5 * rough).powi(2)).sum();
     (squares / free).sqrt().max(0.8 * rough)
+}
+
+/// Degrees of freedom of the residuals of so many runs: two medians were taken off.
+fn free(runs: usize) -> f64 {
+    (runs as f64 - 2.0).max(1.0)
+}
+
+/// A deviation of so many degrees of freedom may be so many times what it looks like: by the lower end of chi-square (Wilson and
+/// Hilferty 1931).
+fn hidden_by_chance(degrees: f64) -> f64 {
+    let part = 2.0 / (9.0 * degrees);
+    let lower = 1.0 - part - QUIET_BY_CHANCE_DEVIATIONS * part.sqrt();
+    if lower > 0.0 { lower.powi(3).sqrt().recip() } else { f64::INFINITY }
 }
 
 /// The first and the last border at which the change may be.

@@ -144,6 +144,38 @@ fn three_hundred_innocent_histories_raise_nothing() {
     assert!(named >= 290, "{named}");
 }
 
+/// Small subsystems are the noisiest, and most subsystems are small.
+#[test]
+fn a_quiet_subsystem_among_noisy_ones_is_held_to_its_own_noise_once_runs_are_many() {
+    let noisy = |seed: u64, runs_each: usize, factor: f64| {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut records = history(seed, runs_each, Some(Planted { commit: 10, subsystem: 0, factor }));
+        for record in &mut records {
+            for (_, us) in record.times_us.iter_mut().filter(|(name, _)| !name.ends_with("-00")) {
+                *us *= (0.12 * heavy(&mut rng)).clamp(-1.0, 1.0).exp();
+            }
+        }
+        found(&records)
+    };
+    let named = (0..20).filter(|&seed| {
+        let changes = noisy(seed, 3, 1.15);
+        matches!(&changes[..], [change] if change.subsystem == "subsystem-00" && change.is_slower())
+    });
+    assert!(named.count() >= 18);
+    let alarms = (0..40).filter(|&seed| !noisy(seed, 3, 1.0).is_empty() || !noisy(seed, 1, 1.0).is_empty());
+    assert_eq!(alarms.count(), 0);
+}
+
+#[test]
+fn what_chance_hides_of_a_deviation_becomes_less_with_more_runs() {
+    // Chi-square of 8, 28 and 58 degrees is below 0.464, 8.21 and 26.2 once in 10,000 times.
+    for (degrees, expect) in [(8.0, 4.154), (28.0, 1.846), (58.0, 1.489)] {
+        let found = hidden_by_chance(degrees);
+        assert!((found / expect - 1.0).abs() < 0.2, "{degrees}: {found}, {expect}");
+    }
+    assert_eq!(hidden_by_chance(1.0), f64::INFINITY);
+}
+
 #[test]
 fn medians_are_in_the_middle() {
     assert_eq!(
