@@ -9,7 +9,7 @@ import { Body } from "../play/duel/body.ts";
 import { ROWS } from "../play/duel/map.ts";
 import { BASES, type Motion, type Wish, standing, step } from "../play/duel/movement.ts";
 import type { Pose } from "../play/duel/schema.ts";
-import { stepOf as stepOfFrontier, walk as walkOfFrontier } from "../play/frontier/movement.ts";
+import { stepOf as stepOfFrontier } from "../play/frontier/movement.ts";
 import { stepOf as stepOfPrecinct } from "../play/precinct/movement.ts";
 import { type ClosedDoor, closedDoor, walk } from "../play/precinct/walk.ts";
 import { type Run, Runner } from "../play/runner.ts";
@@ -76,15 +76,6 @@ for (const [game, stepOf] of [["precinct", stepOfPrecinct], ["frontier", stepOfF
     }
   });
 }
-
-test("a walk of frontier ends at the land's edge", () => {
-  const walks = read("frontier_edge") as { from: [number, number]; metres: [number, number]; to: [number, number] }[];
-  assert.ok(walks.length >= 4);
-  for (const { from: [fromX, fromZ], metres: [byX, byZ], to } of walks) {
-    const { x, z } = walkOfFrontier({ x: fromX, z: fromZ }, { x: byX, z: byZ });
-    near([x, z], to, 1e-3, `from ${fromX}, ${fromZ}`);
-  }
-});
 
 describe("a walk in the city block", () => {
   const { tick_hz: tickHz, doors, walks, corners } = read("precinct_walks") as Walks;

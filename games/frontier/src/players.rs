@@ -6,6 +6,9 @@
 //!
 //! Cost: a look at each message, and a pass over all players for each of these things.
 
+#[cfg(test)]
+mod page;
+
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
 
@@ -21,6 +24,8 @@ use crate::{
 pub const WALK_M_PER_S: f32 = 5.0;
 pub const RUN_M_PER_S: f32 = 7.5;
 pub const SNEAK_M_PER_S: f32 = 2.5;
+/// Of a step, while snared.
+const SNARED: f32 = 0.5;
 /// How long a player goes on without inputs. (ms)
 pub const HOLD_MS: u32 = 250;
 /// So long after a blow nobody begins to sneak. (ms)
@@ -62,15 +67,11 @@ pub fn walk(mut zone: Zone, map: Res<Map>) {
         if !moves(wish) || zone.actors[index].is_stunned(now) {
             return;
         }
-        let snared = if zone.actors[index].clocks.snared > now { 0.5 } else { 1.0 };
-        let ([x, z], [from_x, from_z]) = (step_m(wish, dt_s), zone.actors[index].place);
-        let to = [from_x + x * snared, from_z + z * snared];
-        let (cell, from) = (Cell::at(to), Cell::at([from_x, from_z]));
-        // Out of a wall that was built around it anybody may walk.
-        if cell != from && map.ground(cell).is_some_and(|ground| ground.is_wall()) {
+        let (from, is_snared) = (zone.actors[index].place, zone.actors[index].clocks.snared > now);
+        let Some(to) = step_to(&map, from, wish, dt_s, is_snared) else {
             throng::count!("walks_into_walls");
             return;
-        }
+        };
         zone.walk_to(index, to);
         let breaks = zone.actors[index].casting.is_some_and(|casting| casting.ability != Ability::Sing);
         if breaks {
@@ -79,6 +80,17 @@ pub fn walk(mut zone: Zone, map: Res<Map>) {
             throng::count!("casts_failed");
         }
     });
+}
+
+/// Where the step of a wish leads. `None`: into a wall that it did not begin in. Out of one that was built around it anybody
+/// may walk.
+fn step_to(map: &Map, from: [f32; 2], wish: Input, dt_s: f32, is_snared: bool) -> Option<[f32; 2]> {
+    let share = if is_snared { SNARED } else { 1.0 };
+    let [x, z] = step_m(wish, dt_s);
+    let to = [from[0] + x * share, from[1] + z * share];
+    let cell = Cell::at(to);
+    let is_free = cell == Cell::at(from) || !map.ground(cell).is_some_and(|ground| ground.is_wall());
+    is_free.then_some(to)
 }
 
 /// The step that a wish comes to in a tick, where nothing hinders it (m, along x and z).
@@ -133,55 +145,4 @@ fn each_living(zone: &mut Zone, mut act: impl FnMut(&mut Zone, u32, Input)) {
 
 fn moves(wish: Input) -> bool {
     wish.direction() != [0.0, 0.0]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::landscape::within_edge;
-
-    /// Promise: the page that plays predicts by the same steps, where nothing hinders it. The tests in `web/` hold it to the
-    /// file that this compares; `UPDATE_EXPECT=1 cargo test -p frontier --lib players` writes it anew.
-    #[test]
-    fn the_page_is_held_to_these_steps() {
-        let mut lines = Vec::new();
-        for direction in [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.6, 0.8], [-0.7, 0.7], [0.3, -0.1]] {
-            for (runs, tick_hz) in [(false, 20.0), (true, 20.0), (true, 10.0)] {
-                let [x, z] = step_m(Input::new(direction, 0.0).running(runs), 1.0 / tick_hz);
-                lines.push(format!(
-                    "{{\"direction\": {direction:?}, \"is_fast\": {runs}, \"tick_hz\": {tick_hz:?}, \"metres\": [{x:.5}, {z:.5}]}}"
-                ));
-            }
-        }
-        check_steps("frontier.json", &lines);
-    }
-
-    /// Promise: it lets its player go no farther than the land's edge. Held to, and written anew, as the steps are.
-    #[test]
-    fn the_page_is_held_to_this_edge() {
-        let near_edge = [
-            ([3_999.75, 10.0], [1.0, 0.0]),
-            ([-3_999.75, 3_999.75], [-0.6, 0.8]),
-            ([7.0, -4_000.0], [0.6, -0.8]),
-            ([4_000.0, 0.0], [-1.0, 0.0]),
-        ];
-        let lines = near_edge.map(|(from, direction): ([f32; 2], [f32; 2])| {
-            let [x, z] = step_m(Input::new(direction, 0.0).running(true), 1.0 / 20.0);
-            let [to_x, to_z] = [from[0] + x, from[1] + z].map(within_edge);
-            format!("{{\"from\": {from:?}, \"metres\": [{x:.5}, {z:.5}], \"to\": [{to_x:.3}, {to_z:.3}]}}")
-        });
-        check_steps("frontier_edge.json", &lines);
-    }
-
-    /// Holds a file of the page's tests to what the game makes of it.
-    #[track_caller]
-    fn check_steps(file: &str, lines: &[String]) {
-        let text = format!("[\n{}\n]\n", lines.join(",\n"));
-        let path = format!("{}/../../web/tests/steps/{file}", env!("CARGO_MANIFEST_DIR"));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&path, &text).expect("the file is writable");
-        }
-        let known = std::fs::read_to_string(&path).expect("the file of the page's tests");
-        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
-    }
 }

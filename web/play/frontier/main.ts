@@ -1,4 +1,4 @@
-// Plays frontier: run through the landscape, choose whom to fight with a click, strike and cast.
+// Plays frontier: run through the landscape, choose whom to fight with a click, strike and cast; claim a plot and build there.
 
 import { type EntityId, generationOf, mix, mixAngle, slotOf } from "../../client/index.ts";
 import { disc, grid, label, line } from "../camera.ts";
@@ -7,8 +7,12 @@ import { OwnPlayer } from "../own_player.ts";
 import { Runner } from "../runner.ts";
 import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
-import { stepOf, walk } from "./movement.ts";
+import { cellAt, plotOf } from "./cells.ts";
+import { drawLand } from "./draw_land.ts";
+import { Land } from "./land.ts";
+import { type Hindrance, stepOf, walk } from "./movement.ts";
 import { type Ability, type Game, type Kind, type Pose, schema } from "./schema.ts";
+import { workOf } from "./works.ts";
 
 const ATTACK = 1;
 const RUN = 2;
@@ -19,12 +23,16 @@ const MONSTERS: readonly Kind[] = ["Wolf", "Bandit", "Shaman", "Brute", "Stalker
 /** A click chooses who is no farther from it (m). */
 const CHOSEN_WITHIN_M = 2;
 
+type Events = ReturnType<Frame<Game>["client"]["takeEvents"]>;
+
 const named = (id: EntityId) => ({ slot: slotOf(id), generation: generationOf(id) });
 
 class FrontierPage implements GamePage<Game> {
   readonly title = "frontier";
-  readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers";
-  readonly #runner = new Runner(walk);
+  readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers; at the pointer C claims a plot, B builds a wall and F a floor, X fells, digs and batters";
+  readonly #land = new Land();
+  #hindrance: Hindrance = { land: this.#land, isHeld: false, isSnared: false };
+  readonly #runner = new Runner((from, by) => walk(from, by, this.#hindrance));
   readonly prediction = this.#runner.stats;
   readonly #own = new OwnPlayer();
   readonly #flashes = new Flashes();
@@ -35,6 +43,7 @@ class FrontierPage implements GamePage<Game> {
   #target: EntityId | null = null;
   #ability: Ability = "None";
   #told = "";
+  #carried = 0;
 
   enteredWorld(): void {
     this.#runner.leftWorld();
@@ -57,15 +66,19 @@ class FrontierPage implements GamePage<Game> {
     this.#ability = SPELLS[code] ?? this.#ability;
     if (code === "Mouse0") this.#choose(frame);
     if (code === "KeyT" && this.#target !== null) frame.client.request("frontier.wish", { is: "Use", value: named(this.#target) });
+    this.#work(code, frame);
   }
 
   draw(frame: Frame<Game>): void {
     const { client, canvas, camera, nowMs } = frame;
+    const events = client.takeEvents();
+    this.#learn(frame, events);
     this.#own.moveTo(this.#runner.shown(nowMs, client.ownState("pose")));
     camera.metres = 80;
     camera.lookAt(canvas, this.#own.x, this.#own.z);
     canvas.strokeStyle = "#242a33";
     grid(canvas, camera, 10);
+    if (client.ownState("pose")) drawLand(canvas, camera, this.#land);
     this.#shownAt.clear();
     for (const [id, pose] of this.#places.shown(client, nowMs)) {
       const isOwn = id === client.ownEntity;
@@ -73,9 +86,8 @@ class FrontierPage implements GamePage<Game> {
       this.#shownAt.set(id, at);
       this.#drawThing(frame, id, at, isOwn);
     }
-    this.#hear(frame);
+    this.#hear(frame, events);
     this.#flashes.draw(canvas, nowMs);
-    client.takeMessages();
   }
 
   status({ client }: Frame<Game>): string[] {
@@ -83,7 +95,40 @@ class FrontierPage implements GamePage<Game> {
     const look = this.#target === null ? undefined : client.replicas.get(this.#target, "look");
     const lines = [vitals ? (vitals.alive ? `health ${vitals.health} %` : "you have died, and rise in a moment") : ""];
     if (look) lines.push(`chosen: ${look.kind} of level ${look.level}`);
+    const { whose } = this.#land.at(plotOf(cellAt(this.#own.x, this.#own.z)));
+    if (whose !== "Nobodys") lines.push(whose === "Own" ? "on your plot" : "on another's plot");
+    if (this.#carried > 0) lines.push(`carries ${this.#carried}`);
     return [...lines, this.#told].filter(Boolean);
+  }
+
+  /** What was told of the land and of what keeps the player, before it is predicted by that. */
+  #learn({ client }: Frame<Game>, events: Events): void {
+    for (const message of client.takeMessages()) {
+      if (message.name === "frontier.realm") {
+        this.#land.isOf(message.value.seed);
+        // Who carries something is told of it after this.
+        this.#carried = 0;
+      } else this.#land.seen(message.value);
+    }
+    for (const event of events) {
+      if (event.name === "purse") this.#carried = event.value.carried;
+      if (event.name === "land.changed") this.#land.changed(event.value);
+    }
+    const own = client.ownEntity;
+    if (own === null) return;
+    const [pose, vitals, effects] = [client.replicas.get(own, "pose"), client.replicas.get(own, "vitals"), client.replicas.get(own, "effects")];
+    if (pose) this.#land.isAt(cellAt(pose.x, pose.z));
+    this.#hindrance = { land: this.#land, isHeld: vitals?.alive === false || effects?.stunned === true, isSnared: effects?.snared === true };
+  }
+
+  /** Asks for what a key does to the land at the pointer. */
+  #work(code: string, { client, camera, controls }: Frame<Game>): void {
+    const cell = cellAt(...camera.worldAt(controls.pointerX, controls.pointerY));
+    const { isHeld } = this.#hindrance;
+    const work = workOf(code, cell, this.#land, { x: this.#own.x, z: this.#own.z, isHeld, carried: this.#carried });
+    if (work === null) return;
+    this.#told = typeof work === "string" ? work : "";
+    if (typeof work !== "string") client.request("frontier.work", work);
   }
 
   /** Whoever is nearest to the pointer. */
@@ -95,8 +140,8 @@ class FrontierPage implements GamePage<Game> {
     client.request("frontier.wish", { is: "Target", value: this.#target === null ? null : named(this.#target) });
   }
 
-  #hear({ client, nowMs }: Frame<Game>): void {
-    for (const event of client.takeEvents()) {
+  #hear({ nowMs }: Frame<Game>, events: Events): void {
+    for (const event of events) {
       if (event.name === "chat.say") this.#told = `${event.value.name}: ${event.value.words}`;
       if (event.name !== "combat.damage") continue;
       const [at, from] = [this.#shownAt.get(event.value.target), event.value.source === null ? undefined : this.#shownAt.get(event.value.source)];

@@ -1,14 +1,27 @@
-// How far a player goes in a tick, and where the land ends, as games/frontier/src/players.rs and landscape.rs have it.
-// tests/steps/frontier.json and frontier_edge.json, which Rust writes, hold the two together. What else keeps somebody back
-// comes as a correction: walls that players have built, stuns and snares.
+// How far a player goes in a tick, and what keeps it: walls, the land's edge, a snare, a stun and death, as
+// games/frontier/src/players.rs and landscape.rs have it. Files in tests/steps/, which Rust writes, hold the two together in all
+// but stuns and death, of which there is nothing to compute.
 
 import { directionOf } from "../direction.ts";
 import type { Run } from "../runner.ts";
+import { cellAt } from "./cells.ts";
+import type { Land } from "./land.ts";
 
 const WALK_M_PER_S = 5;
 const RUN_M_PER_S = 7.5;
+/** Of a step, while snared. */
+const SNARED_SHARE = 0.5;
 /** From the middle of the land to each of its sides (m). */
 const EDGE_M = 4000;
+
+/** What may keep a player, as far as it was told. What begins or ends while an input is on its way is a correction, and the end of
+ * a stun or a snare is told up to 200 ms late (games/frontier/src/wear.rs). */
+export interface Hindrance {
+  readonly land: Land;
+  /** Stunned or dead. */
+  readonly isHeld: boolean;
+  readonly isSnared: boolean;
+}
 
 /** Metres to the east and to the north that an input with this direction takes. */
 export function stepOf(move: readonly [number, number], isRunning: boolean, tickHz: number): Run {
@@ -17,8 +30,13 @@ export function stepOf(move: readonly [number, number], isRunning: boolean, tick
   return { x: x * metres, z: z * metres };
 }
 
-/** Where somebody comes to who takes a step: not over the land's edge. */
-export function walk(from: Run, by: Run): Run {
+/** Where somebody comes to who takes a step: not into a wall, but out of one that was built around it, and not over the edge. */
+export function walk(from: Run, by: Run, { land, isHeld, isSnared }: Hindrance): Run {
+  if (isHeld) return from;
+  const share = isSnared ? SNARED_SHARE : 1;
+  const to = { x: from.x + by.x * share, z: from.z + by.z * share };
+  const cell = cellAt(to.x, to.z);
+  if (cell !== cellAt(from.x, from.z) && land.at(cell).piece === "Wall") return from;
   const within = (metres: number): number => Math.min(Math.max(metres, -EDGE_M), EDGE_M);
-  return { x: within(from.x + by.x), z: within(from.z + by.z) };
+  return { x: within(to.x), z: within(to.z) };
 }
