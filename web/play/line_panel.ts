@@ -4,10 +4,15 @@
 import { type GameTypes, type PredictionStats, type SocketClient } from "../client/index.ts";
 
 const RENEWED_EVERY_MS = 250;
+/** In a narrower window what keys do would hide the world, so it is shown when it is asked for (points). */
+const HELP_WIDTH_MIN = 700;
+/** Shows and hides what keys do. */
+export const HELP_KEY = "KeyH";
 
 export class LinePanel {
   readonly #text: HTMLPreElement;
   readonly #help: string;
+  #showsHelp = innerWidth >= HELP_WIDTH_MIN;
   #renewedMs = -Infinity;
   /** Packets that arrived and that were lost, as of a while ago. */
   #before = { acked: 0, lost: 0, atMs: 0 };
@@ -22,6 +27,11 @@ export class LinePanel {
 
   say(text: string): void {
     this.#text.textContent = text;
+    this.#renewedMs = -Infinity;
+  }
+
+  toggleHelp(): void {
+    this.#showsHelp = !this.#showsHelp;
     this.#renewedMs = -Infinity;
   }
 
@@ -43,7 +53,7 @@ export class LinePanel {
       `${tunnel.name}: round trip ${client.roundTripMs!.toFixed(0)} ms${answered}; ${this.#lossPercent.toFixed(1)} % lost`,
       ...(stateChecks > 0 ? [`${stateChecks} values held against the server's, ${stateErrors} wrong`] : []),
       ...(prediction && prediction.checks > 0 ? [correctionsText(prediction)] : []),
-      this.#help,
+      this.#showsHelp ? `${this.#help}; H hides this` : "H says what keys do",
       ...more,
     ];
     this.#text.textContent = lines.join("\n");

@@ -5,7 +5,7 @@
 import { type DisconnectReason, type GameTypes, type PredictionStats, type Schema, SocketClient, type TokenAnswer, connect, textOfReason, waysOf } from "../client/index.ts";
 import { Camera } from "./camera.ts";
 import { Controls } from "./controls.ts";
-import { LinePanel } from "./line_panel.ts";
+import { HELP_KEY, LinePanel } from "./line_panel.ts";
 
 /** What a frame of the screen is drawn with. */
 export interface Frame<G extends GameTypes> {
@@ -92,7 +92,7 @@ function show<G extends GameTypes>(session: SocketClient<G>, page: GamePage<G>, 
   let epoch: number | null = null;
   addEventListener("pagehide", () => session.close(), { once: true });
   return new Promise((resolve) => {
-    controls.onPress = (code) => page.pressed?.(code, frame);
+    controls.onPress = (code) => (code === HELP_KEY ? panel.toggleHelp() : page.pressed?.(code, frame));
     const step = (nowMs: number): void => {
       (frame as { nowMs: number }).nowMs = nowMs;
       if (client.state === "disconnected") {

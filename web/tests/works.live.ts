@@ -42,6 +42,10 @@ test("a person builds in frontier", { timeout: TEST_GIVES_UP_MS }, async (t) => 
   await until("in a world", async () => (await own()) !== null);
   const seed = await seedOf(server);
   const says = async (words: RegExp): Promise<boolean> => words.test(await page.locator(".told pre").innerText());
+  for (const words of [/WASD walk/, /H says what keys do/]) {
+    await page.keyboard.press("KeyH");
+    await until(`H shows or hides the keys: ${words}`, () => says(words));
+  }
   const hands = new Hands(page);
   const point = async (cell: number): Promise<void> => {
     const [{ x, z }, [west, south]] = [await own(), cornerOf(cell)];
