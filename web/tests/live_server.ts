@@ -71,11 +71,13 @@ class Talker {
   readonly statuses: Record<string, number>[] = [];
   report: unknown = null;
   readonly ended: Promise<void>;
+  readonly #subcommand: string;
   #onReady: (ready: Told["ready"]) => void = () => {};
 
   /** `executable`: with what is before its arguments. */
   constructor(executable: readonly string[], args: readonly string[], key: string, words: string[]) {
     const [command, ...before] = executable;
+    this.#subcommand = args[0]!;
     this.child = spawn(command!, [...before, ...args], { env: { ...process.env, THRONG_PRIVATE_KEY: key }, stdio: ["pipe", "pipe", "pipe"] });
     const keep = (line: string): void => {
       words.push(line);
@@ -104,7 +106,7 @@ class Talker {
   /** Asks it to end, and waits until it has. */
   async end(): Promise<void> {
     this.child.kill("SIGTERM");
-    await within(GIVES_UP_MS, `${this.child.spawnargs[1]} has ended`, this.ended);
+    await within(GIVES_UP_MS, `${this.#subcommand} has ended`, this.ended);
   }
 }
 
