@@ -115,6 +115,20 @@ impl Unit {
             Unit::Cores => ("short", "cores"),
         }
     }
+
+    /// As the pages that we draw say it, behind a panel's title.
+    fn in_words(self) -> &'static str {
+        match self {
+            Unit::None => "",
+            Unit::Seconds => "(s)",
+            Unit::Milliseconds => "(ms)",
+            Unit::Bytes => "(bytes)",
+            Unit::BytesPerSecond => "(bytes per second)",
+            Unit::PerSecond => "(per second)",
+            Unit::Share => "(share: 1 is all)",
+            Unit::Cores => "(cores)",
+        }
+    }
 }
 
 const PANELS: &str = "deploy/grafana/panels";

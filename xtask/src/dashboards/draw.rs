@@ -66,8 +66,7 @@ pub(super) fn page(
         let _ = write!(page, "<h2>{}</h2><p>{}</p><div class=\"panels\">", escaped(title), escaped(description));
         for panel in panels {
             let svg = if panel.is_table { None } else { chart(panel, captures, &span)? };
-            let (_, axis) = panel.unit.names();
-            let unit = if axis.is_empty() { panel.unit.names().0 } else { axis };
+            let unit = panel.unit.in_words();
             let _ = write!(
                 page,
                 "<figure><figcaption>{} <small>{unit} {}</small></figcaption>{}<div class=\"legend\">",
