@@ -10,8 +10,9 @@
 //!   one before), the noise is that of residuals cut at 2.5 deviations, and of two runs, one before and one after, the later must be
 //!   the slower one in [`ORDERED_SHARE_MIN`] of the cases.
 //! - **Noise is not taken for less than is usual, unless it surely is less.** With few runs one subsystem in twenty looks quiet by
-//!   chance, and its next run like a change. So each has the noise of the middle subsystem, or as much more than its own as
-//!   chance hides of it once in 10,000 times: much with ten runs, half as much again with sixty.
+//!   chance, and its next run like a change. So each has the noise of the middle subsystem, or else what chance may hide of its own
+//!   (with ten runs five times as much, with sixty half as much again), and never less than half of the middle one's: runs that
+//!   tie look like none.
 //!
 //! A shift counts from [`DEVIATIONS_MIN`] deviations of its own error on, [`SHIFT_MIN`] of the time and [`RUNS_EACH_SIDE_MIN`] runs on
 //! each side. Tried on made-up histories of 20 commits, 3 runs each, 20 subsystems, with noise of 1.5 % and tails of Student's t
@@ -37,7 +38,7 @@ pub const SHIFT_MIN: f64 = 0.02;
 pub const RUNS_EACH_SIDE_MIN: usize = 5;
 /// Of all pairs of a run before and one after.
 pub const ORDERED_SHARE_MIN: f64 = 0.9;
-/// Below how many deviations of a normal distribution one in 10,000 lies.
+/// Below so many deviations of a normal distribution lies one in 10,000.
 const QUIET_BY_CHANCE_DEVIATIONS: f64 = 3.719;
 /// A subsystem that takes less of all is not watched: its time is the clock's.
 const SHARE_MIN: f64 = 0.002;
@@ -83,15 +84,16 @@ struct Line {
 pub fn find(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Change> {
     let mut lines = lines(series, &times);
     let common = take_common(&mut lines);
-    let mut noises: Vec<f64> = lines.iter().filter_map(|line| best(&line.runs, 0.0).map(|split| split.noise)).collect();
-    let usual = if noises.len() >= COMMON_OF { median(&mut noises) } else { 0.0 };
+    let mut noises: Vec<f64> =
+        lines.iter().filter_map(|line| best(&line.runs, Floor::None).map(|split| split.noise)).collect();
+    let floor = if noises.len() >= COMMON_OF { Floor::Usual(median(&mut noises)) } else { Floor::None };
     let mut changes = Vec::new();
     for line in &lines {
-        changes_of(line, usual, &mut changes);
+        changes_of(line, floor, &mut changes);
     }
     if let Some(line) = common {
-        // Days of the host are no commits: what is common must stand out of its own noise alone.
-        changes_of(&line, 0.0, &mut changes);
+        // Days of the host are no commits, and a few slow ones in a row are chance.
+        changes_of(&line, Floor::Hidden, &mut changes);
     }
     changes.sort_by(|one, other| one.likely.cmp(&other.likely).then(other.shift.total_cmp(&one.shift)));
     changes
@@ -138,10 +140,10 @@ fn middle(runs: &[Run]) -> f64 {
 /// All changes of a line: places are found by splitting on and on, with a loose measure, since what became slower and fast again
 /// differs little from end to end. Then each is held against its neighbours alone, by the strict one, and the weakest
 /// goes until all are strong.
-fn changes_of(line: &Line, usual: f64, changes: &mut Vec<Change>) {
+fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
     let runs = &line.runs;
     let mut places = Vec::new();
-    split(runs, 0, usual, &mut places);
+    split(runs, 0, floor, &mut places);
     places.sort_unstable();
     let between = |places: &[usize], place: usize| {
         let begin = if place == 0 { 0 } else { places[place - 1] };
@@ -151,7 +153,7 @@ fn changes_of(line: &Line, usual: f64, changes: &mut Vec<Change>) {
         let splits = (0..places.len()).map(|place| {
             let around = between(&places, place);
             let values: Vec<f64> = runs[around.clone()].iter().map(|run| run.1).collect();
-            measure(&values, places[place] - around.start, usual)
+            measure(&values, places[place] - around.start, floor)
         });
         let splits: Vec<Split> = splits.collect();
         let weak = splits.iter().enumerate().filter(|(_, split)| !split.counts());
@@ -179,12 +181,23 @@ fn changes_of(line: &Line, usual: f64, changes: &mut Vec<Change>) {
 }
 
 /// Places at which runs differ, the first of which has this number.
-fn split(runs: &[Run], first: usize, usual: f64, places: &mut Vec<usize>) {
-    let Some(found) = best(runs, usual).filter(|found| found.deviations >= TENTATIVE_DEVIATIONS_MIN) else { return };
+fn split(runs: &[Run], first: usize, floor: Floor, places: &mut Vec<usize>) {
+    let Some(found) = best(runs, floor).filter(|found| found.deviations >= TENTATIVE_DEVIATIONS_MIN) else { return };
     places.push(first + found.at);
     let (before, after) = runs.split_at(found.at);
-    split(before, first, usual, places);
-    split(after, first + found.at, usual, places);
+    split(before, first, floor, places);
+    split(after, first + found.at, floor, places);
+}
+
+/// What noise is taken for at least.
+#[derive(Debug, Clone, Copy)]
+enum Floor {
+    /// What it looks like.
+    None,
+    /// That of the middle subsystem, unless it surely is less.
+    Usual(f64),
+    /// As much as chance may hide of it.
+    Hidden,
 }
 
 /// Runs in two.
@@ -214,20 +227,26 @@ fn borders(runs: &[Run]) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// Where they differ most.
-fn best(runs: &[Run], usual: f64) -> Option<Split> {
+fn best(runs: &[Run], floor: Floor) -> Option<Split> {
     let values: Vec<f64> = runs.iter().map(|run| run.1).collect();
-    let splits = borders(runs).map(|at| measure(&values, at, usual));
+    let splits = borders(runs).map(|at| measure(&values, at, floor));
     splits.max_by(|one, other| one.deviations.total_cmp(&other.deviations))
 }
 
-fn measure(values: &[f64], at: usize, usual: f64) -> Split {
+fn measure(values: &[f64], at: usize, floor: Floor) -> Split {
     let (before, after) = values.split_at(at);
     let mut differences: Vec<f64> =
         before.iter().flat_map(|before| after.iter().map(move |after| after - before)).collect();
     let above = differences.iter().filter(|difference| **difference > 0.0).count() as f64 / differences.len() as f64;
     let shift = median(&mut differences);
     let own = noise(before, after);
-    let noise = own.max(usual.min(own * hidden_by_chance(free(values.len())))).max(f64::MIN_POSITIVE);
+    let may_be = own * hidden_by_chance(degrees_of_freedom(values.len()));
+    let noise = match floor {
+        Floor::None => own,
+        Floor::Usual(usual) => own.max(may_be.clamp(usual / 2.0, usual)),
+        Floor::Hidden => may_be,
+    };
+    let noise = noise.max(f64::MIN_POSITIVE);
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
     Split { at, shift, noise, deviations: shift.abs() / error, ordered_share: above.max(1.0 - above) }
 }
@@ -239,15 +258,15 @@ fn noise(before: &[f64], after: &[f64]) -> f64 {
         side.iter().map(move |value| value - middle)
     });
     let residuals: Vec<f64> = residuals.into_iter().flatten().collect();
-    let free = free(residuals.len());
+    let free = degrees_of_freedom(residuals.len());
     let absolute = median(&mut residuals.iter().map(|value| value.abs()).collect::<Vec<_>>());
     let rough = 1.4826 * absolute * residuals.len() as f64 / free;
     let squares: f64 = residuals.iter().map(|value| value.clamp(-2.5 * rough, 2.5 * rough).powi(2)).sum();
     (squares / free).sqrt().max(0.8 * rough)
 }
 
-/// Degrees of freedom of the residuals of so many runs: two medians were taken off.
-fn free(runs: usize) -> f64 {
+/// Of the residuals of so many runs: two medians were taken off.
+fn degrees_of_freedom(runs: usize) -> f64 {
     (runs as f64 - 2.0).max(1.0)
 }
 
