@@ -25,7 +25,7 @@ pub const WALK_M_PER_S: f32 = 5.0;
 pub const RUN_M_PER_S: f32 = 7.5;
 pub const SNEAK_M_PER_S: f32 = 2.5;
 /// Of a step, while snared.
-const SNARED: f32 = 0.5;
+const SNARED_SHARE: f32 = 0.5;
 /// How long a player goes on without inputs. (ms)
 pub const HOLD_MS: u32 = 250;
 /// So long after a blow nobody begins to sneak. (ms)
@@ -85,7 +85,7 @@ pub fn walk(mut zone: Zone, map: Res<Map>) {
 /// Where the step of a wish leads. `None`: into a wall that it did not begin in. Out of one that was built around it anybody
 /// may walk.
 fn step_to(map: &Map, from: [f32; 2], wish: Input, dt_s: f32, is_snared: bool) -> Option<[f32; 2]> {
-    let share = if is_snared { SNARED } else { 1.0 };
+    let share = if is_snared { SNARED_SHARE } else { 1.0 };
     let [x, z] = step_m(wish, dt_s);
     let to = [from[0] + x * share, from[1] + z * share];
     let cell = Cell::at(to);

@@ -25,7 +25,7 @@ export class Land {
   #here: number | null = null;
 
   /** Which land it is. Whoever comes into a world is told this before anything else of the land there. */
-  isOf(seed: bigint): void {
+  begin(seed: bigint): void {
     this.#seed = seed;
     this.#sectors.clear();
     this.#here = null;
@@ -46,7 +46,7 @@ export class Land {
 
   /** The player is in this cell, by the server's word. What is far is told anew when it comes near; what was told for a place
    * that is still on its way stays. */
-  isAt(cell: number): void {
+  moveTo(cell: number): void {
     const here = sectorOf(cell);
     if (here === this.#here) return;
     this.#here = here;

@@ -29,7 +29,7 @@ const named = (id: EntityId) => ({ slot: slotOf(id), generation: generationOf(id
 
 class FrontierPage implements GamePage<Game> {
   readonly title = "frontier";
-  readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers; at the pointer C claims a plot, B builds a wall and F a floor, X fells, digs and batters";
+  readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers; at the pointer C claims a plot or gives it up, B builds a wall and F a floor, X fells, digs and batters";
   readonly #land = new Land();
   #hindrance: Hindrance = { land: this.#land, isHeld: false, isSnared: false };
   readonly #runner = new Runner((from, by) => walk(from, by, this.#hindrance));
@@ -105,7 +105,7 @@ class FrontierPage implements GamePage<Game> {
   #learn({ client }: Frame<Game>, events: Events): void {
     for (const message of client.takeMessages()) {
       if (message.name === "frontier.realm") {
-        this.#land.isOf(message.value.seed);
+        this.#land.begin(message.value.seed);
         // Who carries something is told of it after this.
         this.#carried = 0;
       } else this.#land.seen(message.value);
@@ -117,7 +117,7 @@ class FrontierPage implements GamePage<Game> {
     const own = client.ownEntity;
     if (own === null) return;
     const [pose, vitals, effects] = [client.replicas.get(own, "pose"), client.replicas.get(own, "vitals"), client.replicas.get(own, "effects")];
-    if (pose) this.#land.isAt(cellAt(pose.x, pose.z));
+    if (pose) this.#land.moveTo(cellAt(pose.x, pose.z));
     this.#hindrance = { land: this.#land, isHeld: vitals?.alive === false || effects?.stunned === true, isSnared: effects?.snared === true };
   }
 

@@ -11,6 +11,8 @@ const WALK_M_PER_S = 5;
 const RUN_M_PER_S = 7.5;
 /** Of a step, while snared. */
 const SNARED_SHARE = 0.5;
+/** Half of the step in which places are told: so far may one that is predicted be from the server's (m). */
+const PLACE_DOUBT_M = 0.005;
 /** From the middle of the land to each of its sides (m). */
 const EDGE_M = 4000;
 
@@ -35,8 +37,12 @@ export function walk(from: Run, by: Run, { land, isHeld, isSnared }: Hindrance):
   if (isHeld) return from;
   const share = isSnared ? SNARED_SHARE : 1;
   const to = { x: from.x + by.x * share, z: from.z + by.z * share };
-  const cell = cellAt(to.x, to.z);
-  if (cell !== cellAt(from.x, from.z) && land.at(cell).piece === "Wall") return from;
+  // On the edge of a wall it is before it, and stays there: who steps on while the server stands would do so again with each place
+  // that is told.
+  const [asideX, asideZ] = [Math.sign(by.x) * PLACE_DOUBT_M, Math.sign(by.z) * PLACE_DOUBT_M];
+  const own = cellAt(from.x - asideX, from.z - asideZ);
+  const isWall = (cell: number): boolean => cell !== own && land.at(cell).piece === "Wall";
+  if (isWall(cellAt(to.x, to.z)) || isWall(cellAt(to.x + asideX, to.z + asideZ))) return from;
   const within = (metres: number): number => Math.min(Math.max(metres, -EDGE_M), EDGE_M);
   return { x: within(to.x), z: within(to.z) };
 }

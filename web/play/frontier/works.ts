@@ -1,4 +1,4 @@
-// What a player may do to the land with a key: claim a plot, build on it, and fell, dig or batter what is there. A server says
+// What a player may do to the land with a key: claim a plot or give it up, build on it, and fell, dig or batter what is there. A server says
 // nothing of what it refuses (games/frontier/src/works.rs), so the page says why, as far as it knows: not of a second plot, of
 // towns, and of the pause between two works.
 
@@ -31,7 +31,7 @@ export function workOf(code: string, cell: number, land: Land, worker: Worker): 
   if (worker.isHeld) return "not now";
   if (apartOf(cell, worker.x, worker.z) > REACH_M) return `that is farther than ${REACH_M} m away`;
   const [ground, owner] = [land.at(cell), land.at(plotOf(cell)).whose];
-  if (code === "KeyC") return owner === "Others" ? OTHERS : { is: "Claim", value: { number: cell } };
+  if (code === "KeyC") return owner === "Others" ? OTHERS : owner === "Own" ? { is: "Abandon" } : { is: "Claim", value: { number: cell } };
   if (piece) {
     if (owner !== "Own") return "one builds on a plot of one's own: C claims it";
     if (piece === "Wall" && cell === cellAt(worker.x, worker.z)) return "nobody walls themselves in";

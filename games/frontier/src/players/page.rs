@@ -66,7 +66,7 @@ fn the_page_is_held_to_this_land() {
         assert!(map.change(wall, Ground { piece, ..Ground::BARE }));
     }
     // From its middle, from within a wall, and from before one.
-    let begins = [(middle, false), (middle, true), ([99.2, -301.3], false), ([101.7, -304.1], false)];
+    let begins = [(middle, false), (middle, true), ([99.3, -301.2], false), ([101.7, -304.1], false)];
     let walks: Vec<String> = begins
         .iter()
         .flat_map(|&begin| (0..8).map(move |eighth| (begin, eighth)))
