@@ -74,7 +74,8 @@ impl Drop for FreshPages {
 fn a_sleep_is_blocked_and_then_running() {
     let Some(mut events) = own_events() else { return };
     let begin_ns = monotonic_ns();
-    std::thread::sleep(Duration::from_millis(5));
+    // A thread that is preempted on its way into a sleep is told as preempted, and may find its time over when it comes back.
+    (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(5)));
     let end_ns = monotonic_ns();
     let switches: Vec<_> =
         read_all(&mut events).into_iter().filter(|r| !matches!(r, Record::PageFault { .. })).collect();
