@@ -80,20 +80,10 @@ fn peers() -> Result<(), XtaskError> {
     step::run("bench/peers", command.args(["--", "-D", "warnings"]), "put right what it names")
 }
 
-/// So many more tests run at once than there are cores: the longest ones wait for servers, and those that measure wait for each
-/// other, while a core has nothing to do. On one core the tests of the command take 753 s two at a time and 623 s four at a
-/// time, and fail no more often.
-const TESTS_BEYOND_CORES: usize = 2;
-/// What the test harness reads; somebody's own number counts.
-const TEST_THREADS: &str = "RUST_TEST_THREADS";
-
 /// The tests of all crates, doc tests included; all of them, also when one fails, so that one run tells all that is broken.
 pub(crate) fn test(filter: Option<&str>) -> Result<(), XtaskError> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(filter);
-    if let (None, Ok(cores)) = (std::env::var_os(TEST_THREADS), std::thread::available_parallelism()) {
-        command.env(TEST_THREADS, (cores.get() + TESTS_BEYOND_CORES).to_string());
-    }
     step::run("test", &mut command, "run the failed one alone: `cargo test -p CRATE NAME`")
 }
 
