@@ -97,8 +97,17 @@ export function settings({ model, signIn }: Surroundings): Panel {
   const setter = (label: string, value: string, act: (value: string) => void, inputmode: "decimal" | "text" = "decimal") => {
     const input = field(label, value, inputmode);
     const button = h("button", { type: "button", onclick: () => act(input.value.trim()) }, "Set");
-    input.addEventListener("keydown", (event) => event.key === "Enter" && act(input.value.trim()));
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      input.blur();
+      act(input.value.trim());
+    });
     return h("span", { class: "set" }, input, button);
+  };
+  /** Shows rows, but not over what somebody types among them: they are asked for again once nobody does. */
+  const put = (body: HTMLElement, ...rows: Node[]) => {
+    if (document.activeElement instanceof HTMLInputElement && body.contains(document.activeElement)) changesKnown = -1;
+    else body.replaceChildren(...rows);
   };
   /** A number as a person types it; undefined: it is none, which is told. */
   const numberIn = (text: string): string | undefined => {
@@ -108,7 +117,8 @@ export function settings({ model, signIn }: Surroundings): Panel {
   };
 
   const showTunables = (rows: Tunable[]) =>
-    tunables.replaceChildren(
+    put(
+      tunables,
       ...(rows.length > 0 ? [] : [h("tr", {}, h("td", { colspan: "3", class: "quiet" }, "This game has nothing that can be tuned."))]),
       ...rows.map((row) =>
         h(
@@ -124,7 +134,8 @@ export function settings({ model, signIn }: Surroundings): Panel {
       ),
     );
   const showBudgets = (rows: Budget[]) =>
-    budgets.replaceChildren(
+    put(
+      budgets,
       ...rows.map((row) => {
         const of = `${row.what} ${row.name}`;
         return h(
@@ -142,7 +153,8 @@ export function settings({ model, signIn }: Surroundings): Panel {
       }),
     );
   const showTriggers = (rows: Trigger[]) =>
-    triggers.replaceChildren(
+    put(
+      triggers,
       ...rows.map((row) => {
         const state = row.is_on ? "on" : "off";
         const threshold =
@@ -168,7 +180,8 @@ export function settings({ model, signIn }: Surroundings): Panel {
   const setRule = (key: string, value: string) => void change(`rules.set ${key} ${value}`, `${key} is ${value}`);
   const showRules = (rows: Rule[]) => {
     keys.replaceChildren(...rows.filter((row) => row.changed_by === "rules.set").map((row) => h("option", { value: row.key })));
-    rules.replaceChildren(
+    put(
+      rules,
       ...rows.map((row) => {
         const isSettable = row.changed_by === "rules.set";
         return h(

@@ -165,6 +165,24 @@ test("a rule is changed with a key, a wrong value is refused in the server's wor
     await changes.nth(0).filter({ hasText: "rules.set triggers.frame.cooldown_s 7" }).filter({ hasText: "200" }).waitFor();
     await changes.nth(1).filter({ hasText: "rules.set triggers.frame.cooldown_s -1" }).filter({ hasText: "400" }).waitFor();
 
+    // Rows that come while somebody types take nothing of it.
+    let isAnswered = false;
+    await page.route("**/*", async (route) => {
+      if (!route.request().postData()?.includes("rules.list")) return route.continue();
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await route.continue();
+      isAnswered = true;
+    });
+    await give("-2");
+    await page.locator(".said.bad", { hasText: "-2 is too low" }).waitFor();
+    await frame.getByRole("textbox").fill("9");
+    while (!isAnswered) await page.waitForTimeout(50);
+    await page.unrouteAll({ behavior: "wait" });
+    await page.waitForTimeout(500);
+    assert.equal(await frame.getByRole("textbox").inputValue(), "9");
+    await frame.getByRole("button", { name: "Set" }).click();
+    await shows("9", "console");
+
     // A category of the log has no row before somebody names it.
     await rules.getByLabel("Key of the rule").fill("log.server.clients");
     await rules.getByLabel("Value of the rule").fill("debug");
