@@ -183,7 +183,8 @@ describe("a work", () => {
     const land = house();
     assert.deepEqual(workOf("KeyC", bare, land, worker), { is: "Claim", value: { number: bare } });
     own(land);
-    assert.deepEqual(workOf("KeyC", bare, land, worker), { is: "Abandon" });
+    assert.deepEqual(workOf("KeyC", bare, land, worker), { is: "Claim", value: { number: bare } });
+    assert.deepEqual(workOf("KeyV", bare, land, worker), { is: "Abandon" });
     assert.deepEqual(workOf("KeyB", bare, land, worker), { is: "Build", value: { cell: { number: bare }, kind: "Wall" } });
     assert.deepEqual(workOf("KeyF", bare, land, worker), { is: "Build", value: { cell: { number: bare }, kind: "Floor" } });
     assert.deepEqual(workOf("KeyX", bare, land, worker), { is: "Dig", value: { number: bare } });
@@ -197,6 +198,7 @@ describe("a work", () => {
     const land = house();
     const why = (code: string, cell: number, carried = 1): unknown => workOf(code, cell, land, { ...worker, carried });
     assert.match(String(why("KeyC", cellAt(108, -299))), /farther than 6 m/);
+    assert.match(String(why("KeyV", bare)), /no plot of yours/);
     assert.match(String(why("KeyB", bare)), /plot of one's own/);
     own(land);
     assert.equal(workOf("KeyX", bare, land, { ...worker, isHeld: true }), "not now");

@@ -29,7 +29,7 @@ const named = (id: EntityId) => ({ slot: slotOf(id), generation: generationOf(id
 
 class FrontierPage implements GamePage<Game> {
   readonly title = "frontier";
-  readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers; at the pointer C claims a plot or gives it up, B builds a wall and F a floor, X fells, digs and batters";
+  readonly help = "WASD walk, Shift runs, a click chooses, Space strikes, 1 bolt 2 blast 3 heal 4 stun 5 totem 6 recall, E gathers, T talks to doors and bankers; at the pointer C claims a plot and V gives it up, B builds a wall and F a floor, X fells, digs and batters";
   readonly #land = new Land();
   #hindrance: Hindrance = { land: this.#land, isHeld: false, isSnared: false };
   readonly #runner = new Runner((from, by) => walk(from, by, this.#hindrance));

@@ -27,11 +27,12 @@ const PIECES: Record<string, PieceKind> = { KeyB: "Wall", KeyF: "Floor" };
 /** What a key asks for at a cell, or why it is not to be had; `null`: it is no key for works. */
 export function workOf(code: string, cell: number, land: Land, worker: Worker): Work | string | null {
   const piece = PIECES[code];
-  if (code !== "KeyC" && code !== "KeyX" && !piece) return null;
+  if (code !== "KeyC" && code !== "KeyV" && code !== "KeyX" && !piece) return null;
   if (worker.isHeld) return "not now";
   if (apartOf(cell, worker.x, worker.z) > REACH_M) return `that is farther than ${REACH_M} m away`;
   const [ground, owner] = [land.at(cell), land.at(plotOf(cell)).whose];
-  if (code === "KeyC") return owner === "Others" ? OTHERS : owner === "Own" ? { is: "Abandon" } : { is: "Claim", value: { number: cell } };
+  if (code === "KeyC") return owner === "Others" ? OTHERS : { is: "Claim", value: { number: cell } };
+  if (code === "KeyV") return owner === "Own" ? { is: "Abandon" } : "this is no plot of yours";
   if (piece) {
     if (owner !== "Own") return "one builds on a plot of one's own: C claims it";
     if (piece === "Wall" && cell === cellAt(worker.x, worker.z)) return "nobody walls themselves in";
