@@ -75,6 +75,8 @@ fn dies_and_is_back_without_its_culprit(fault: &str, cause: &str, group: Option<
     let culprits = report.culprits();
     let [culprit] = culprits.as_slice() else { panic!("{fault}: one culprit and not {culprits:?}: {}", report.text()) };
     assert_eq!(culprit.kind.as_deref(), Some("hideout"), "{fault}");
+    // Who plays knows that frames run: which worlds are parked is told from the first one on.
+    Player::enter(token(server.address, 2)).leave();
     let parked = ask(&server, &["world.parked"]);
     let plan = &parked["parked"][0];
     assert_eq!(
@@ -89,7 +91,6 @@ fn dies_and_is_back_without_its_culprit(fault: &str, cause: &str, group: Option<
     let is_refused =
         |player: &mut Player| matches!(player.client.state(), ClientState::Resting | ClientState::Disconnected(_));
     assert!(owner.play_until(PATIENCE, is_refused), "its hideout is parked: {:?}", owner.client.state());
-    Player::enter(token(server.address, 2)).leave();
     assert_eq!(ask(&server, &["world.unpark", "hideout"])["unparked"], 1);
     assert!(ask(&server, &["world.parked"])["parked"].as_array().is_some_and(Vec::is_empty));
 
