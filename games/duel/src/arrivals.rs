@@ -1,7 +1,8 @@
 //! Arrivals: how clients take the seats of a match, and how they leave it.
 //!
 //! The lobby sends each client with the number of its seat. Whose connection ends leaves a seat that nobody plays: its
-//! player dies, and stays dead. When the match is over all go back to the lobby with what they have done, and the last
+//! player dies, and stays dead until somebody else takes it. Of such seats the lobby is told when a round begins
+//! ([`FreeSeats`]). Who comes too late, or to a seat that is taken, goes back to the lobby. When the match is over all go back to the lobby with what they have done, and the last
 //! thing that a match does is to tell the lobby that it can be ended. One that is left by everybody before that does
 //! the same, and so does one to which nobody comes.
 //!
@@ -19,7 +20,7 @@ use crate::{
     seats::{Known, Seats, Senses},
     settings::MatchRules,
     teams::{SEATS, TeamId},
-    travel::{MatchOver, Passport, Traveller},
+    travel::{FreeSeats, MatchOver, Passport, Traveller},
 };
 
 /// Whether somebody has come.
@@ -37,21 +38,25 @@ pub fn enter(
     arrivals: Res<Arrivals>,
     rules: Res<MatchRules>,
     rounds: Res<Rounds>,
+    scene: Res<Scene>,
     mut seats: ResMut<Seats>,
     mut outbox: ResMut<Outbox>,
     mut players: Query<(&mut Player, &mut Controls, &mut Senses, &mut Known)>,
 ) {
     for arrival in &arrivals.0 {
-        let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
-        if rounds.phase() == Phase::MatchOver {
-            outbox.disconnect(arrival.client, "the match is over, and its lobby has ended");
+        if arrival.refused.is_some() {
+            outbox.disconnect(arrival.client, "its match is over, and the lobby has ended");
             continue;
         }
-        let free = carried.filter(|traveller| seats.client(traveller.seat).is_none());
-        let Some(Traveller { passport, seat }) = free else {
+        let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
+        let Some(Traveller { passport, seat }) = carried else {
             outbox.disconnect(arrival.client, "there is no seat for it in this match");
             continue;
         };
+        if rounds.phase() == Phase::MatchOver || seats.client(seat).is_some() {
+            outbox.travel(arrival.client, scene.lobby, &Traveller { passport, seat }).expect("it came with the same");
+            continue;
+        }
         let entity = seats.entity(seat);
         let Ok((mut player, mut controls, mut senses, mut known)) = players.get_mut(entity) else { continue };
         player.is_connected = true;
@@ -88,6 +93,27 @@ pub fn leave(
     if gone != 0 && seats.are_empty() && rounds.phase() != Phase::MatchOver {
         rounds.close();
         goodbye.say(&tick, &mut outbox);
+    }
+}
+
+/// Whether the lobby is to hear in this tick which seats are free.
+pub fn free_seats_are_told(round_change: Res<RoundChange>) -> bool {
+    matches!(round_change.0, Some(Change::RoundBegins { .. } | Change::MatchEnds))
+}
+
+/// Tells the lobby of seats that nobody has; once the match is decided, that nobody is to come any more.
+pub fn tell_free_seats(
+    tick: Res<TickInfo>,
+    rounds: Res<Rounds>,
+    scene: Res<Scene>,
+    seats: Res<Seats>,
+    mut outbox: ResMut<Outbox>,
+) {
+    let free = (0..SEATS as u8).filter(|seat| seats.client(*seat).is_none()).fold(0, |free, seat| free | 1 << seat);
+    // Of none that the lobby could send anybody to it knows already.
+    if free != 0 {
+        let seats = if rounds.phase() == Phase::MatchOver { 0 } else { free };
+        outbox.post(tick.world, scene.lobby, &FreeSeats { seats }).expect("it has no limits");
     }
 }
 

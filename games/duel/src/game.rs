@@ -56,6 +56,8 @@ pub fn game() -> Game {
     .about("five against five at 128 Hz, in rounds; matches are worlds that come and go")
     .version(env!("CARGO_PKG_VERSION"))
     .players(200, 4_000)
+    // Nineteen matches, and one in which half of the seats are free.
+    .demo_bots(195)
     .option(ROUNDS)
     .option(BOT_PACE)
     .option(BOT_MISS)

@@ -101,7 +101,7 @@ pub fn stand_up(
     count!("rounds.begun");
 }
 
-/// In the warm-up, who comes stands up at once.
+/// Before a round is played, who comes stands up at once; later, with the next one.
 pub fn stand_up_early(
     scene: Res<Scene>,
     rounds: Res<Rounds>,
@@ -110,7 +110,7 @@ pub fn stand_up_early(
     mut outbox: ResMut<Outbox>,
     mut players: Query<Life>,
 ) {
-    if rounds.phase() != Phase::WarmUp {
+    if !matches!(rounds.phase(), Phase::WarmUp | Phase::Buy) {
         return;
     }
     for seat in arrivals.0.iter().filter_map(|arrival| seats.of_client(arrival.client)) {

@@ -1,8 +1,9 @@
 //! The lobby: where clients come in, wait, and are sent to matches.
 //!
 //! Clients stand in line. When there are enough for a match the lobby asks the server for its world, and when that is
-//! there it sends them, each with a seat, so that both teams are as large. Who has waited for long enough is sent with
-//! fewer. A match whose players have all come back, or gone, says so, and is ended.
+//! there it sends them, each with a seat, so that both teams are as large. Where there are not enough, they go to seats that
+//! are free in matches that are played: of those that began with fewer, or that somebody has left. Who has waited for long
+//! enough, and for whom there is no such seat, is sent with fewer. A match whose players have all come back, or gone, says so, and is ended.
 //!
 //! Who goes first sits in team one, the next in team two, and so on. A lobby that panics is made again with the same line
 //! ([`SavedLine`]), and with the worlds that it had asked for; one that comes and that nobody waits for is ended. A lobby that ends all the same is made anew by the directory; matches that it has made play on,
@@ -32,7 +33,7 @@ use crate::{
     protocol::{LOBBY, Waiting},
     schema,
     teams::{SEATS, TEAM_SIZE},
-    travel::{MatchOver, MatchPlan, Passport, Traveller},
+    travel::{FreeSeats, MatchOver, MatchPlan, Passport, Traveller},
 };
 
 /// Ticks a second.
@@ -41,6 +42,8 @@ const LOBBY_HZ: u16 = 20;
 const PLAYERS_MIN: usize = 2;
 /// Matches that are being made at the same time, at most: others are asked for when one of these is there.
 const ASKED_MAX: usize = 64;
+/// Matches with free seats that are kept in mind, at most; of further ones it is heard again with their next round.
+const VACANCIES_MAX: usize = 4_096;
 /// After one that cannot be made none is asked for in so many ticks: five seconds.
 const ASK_AGAIN_TICKS: u32 = 5 * LOBBY_HZ as u32;
 
@@ -68,6 +71,8 @@ pub struct Line {
     asked_count: u32,
     /// None is asked for before this tick, since one could not be made.
     asks_from_tick: u32,
+    /// Matches that are played and have seats to give away.
+    vacancies: Vec<Vacancy>,
 }
 
 table_resource!(Line);
@@ -90,6 +95,15 @@ struct Asked {
     players: u16,
 }
 
+/// What is free in a match.
+#[derive(Pack, Clone, Copy)]
+#[pack(name = "duel.vacancy")]
+struct Vacancy {
+    world: WorldId,
+    /// Its free seats, a bit each; one at least.
+    seats: u16,
+}
+
 /// The line as it is packed.
 #[derive(Pack, Clone)]
 #[pack(name = "duel.line")]
@@ -98,6 +112,7 @@ struct SavedLine {
     asked: List<Asked, ASKED_MAX>,
     asked_count: u32,
     asks_from_tick: u32,
+    vacancies: List<Vacancy, VACANCIES_MAX>,
 }
 
 impl WorldKind for Lobby {
@@ -127,9 +142,13 @@ impl WorldKind for Lobby {
             asked: VecDeque::new(),
             asked_count: 0,
             asks_from_tick: 0,
+            vacancies: Vec::new(),
         });
         world.checkpoint_part(Line::save, Line::load);
-        world.add_systems(Update, (leave, come, end_matches, ask_for_matches, send_to_matches, wait).chain());
+        world.add_systems(
+            Update,
+            (leave, come, hear, send_to_free_seats, ask_for_matches, send_to_matches, wait).chain(),
+        );
         world.name_subsystem("duel.lobby", "lobby");
     }
 
@@ -148,12 +167,14 @@ impl Line {
             asked: asked.try_into().unwrap_or_else(|_| unreachable!("no more are asked for")),
             asked_count: self.asked_count,
             asks_from_tick: self.asks_from_tick,
+            vacancies: self.vacancies.clone().try_into().unwrap_or_else(|_| unreachable!("no more are kept")),
         }
     }
 
     fn load(&mut self, saved: SavedLine) {
         (self.waiting, self.asks_from_tick) = (saved.waiting.into_vec().into(), saved.asks_from_tick);
         (self.asked, self.asked_count) = (saved.asked.into_vec().into(), saved.asked_count);
+        self.vacancies = saved.vacancies.into_vec();
     }
 
     /// Players for whom a match has been asked for already.
@@ -174,6 +195,23 @@ impl Line {
         }
     }
 
+    /// A match has these seats to give away now. Of what is no seat in matches of this size nothing is kept.
+    fn note_free_seats(&mut self, world: WorldId, seats: u16) {
+        self.vacancies.retain(|vacancy| vacancy.world != world);
+        let seats = seats & (0..self.match_size).fold(0, |all, number| all | 1 << seat_of(number));
+        if seats != 0 && self.vacancies.len() < VACANCIES_MAX {
+            self.vacancies.push(Vacancy { world, seats });
+        }
+    }
+
+    /// Gives a free seat away, of the team with more of them.
+    fn take_free_seat(&mut self) -> Option<(WorldId, u8)> {
+        let Vacancy { world, seats } = *self.vacancies.first()?;
+        let seat = seat_to_fill(seats);
+        self.note_free_seats(world, seats & !(1 << seat));
+        Some((world, seat))
+    }
+
     /// In how many ticks there may be something to do that nobody tells the lobby of: those who wait have waited for long
     /// enough.
     fn next_look(&self, tick: u32) -> Option<u32> {
@@ -191,9 +229,13 @@ fn leave(departures: Res<Departures>, mut line: ResMut<Line>) {
     }
 }
 
-/// Who comes is the last in line: newly connected, from a match, or back from one that was not there.
+/// Who comes is the last in line: newly connected, from a match, or back from one that was not there, in which nothing is free
+/// then.
 fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
     for arrival in &arrivals.0 {
+        if let Some(refused) = &arrival.refused {
+            line.note_free_seats(refused.to, 0);
+        }
         let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
         let ahead = line.waiting.len().min(usize::from(u16::MAX)) as u16;
         outbox.send(arrival.client, &Waiting { ahead }).expect("it has no limits");
@@ -203,18 +245,37 @@ fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mu
     gauge!("players.waiting", line.waiting.len());
 }
 
-/// Matches that everybody has left are ended.
-fn end_matches(messages: Res<WorldMessages>, line: Res<Line>) {
+/// What matches say: which seats are free, and when everybody has left, so that they are ended.
+fn hear(messages: Res<WorldMessages>, mut line: ResMut<Line>) {
     for message in &messages.0 {
         if message.is::<WorldMade>() {
             // Of `send_to_matches`.
+        } else if let Ok(FreeSeats { seats }) = message.read() {
+            line.note_free_seats(message.from, seats);
         } else if message.read::<MatchOver>().is_ok() {
+            line.note_free_seats(message.from, 0);
             // Nobody waits for the end.
             drop(line.control.retire_world(message.from));
             count!("matches.ended");
         } else {
             count!("world_messages_refused");
         }
+    }
+}
+
+/// Who is not one of enough for a match is sent to a free seat of another.
+fn send_to_free_seats(mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
+    let spoken_for = line.spoken_for();
+    // Of those who were spoken for some may have gone.
+    if line.waiting.len().saturating_sub(spoken_for) >= line.match_size {
+        return;
+    }
+    while line.waiting.len() > spoken_for
+        && let Some((world, seat)) = line.take_free_seat()
+        && let Some(Waiter { client, passport, .. }) = line.waiting.remove(spoken_for)
+    {
+        outbox.travel(client, world, &Traveller { passport, seat }).expect("a seat is within its limits");
+        count!("matches.joined");
     }
 }
 
@@ -275,6 +336,7 @@ fn send(line: &mut Line, outbox: &mut Outbox, world: WorldId, players: usize) {
         let carries = Traveller { passport, seat: seat_of(number) };
         outbox.travel(client, world, &carries).expect("there is a seat for each");
     }
+    line.note_free_seats(world, (players..SEATS).fold(0, |free, number| free | 1 << seat_of(number)));
     count!("matches.made");
 }
 
@@ -284,6 +346,14 @@ fn seat_of(number: usize) -> u8 {
 }
 
 const _: () = assert!(TEAM_SIZE * 2 == SEATS);
+
+/// Of free seats, the first of the team that has more of them.
+fn seat_to_fill(free: u16) -> u8 {
+    const ONE: u16 = (1 << TEAM_SIZE) - 1;
+    let [one, two] = [free & ONE, free & !ONE];
+    let team = if one.count_ones() >= two.count_ones() { one } else { two };
+    team.trailing_zeros() as u8
+}
 
 #[cfg(test)]
 mod tests {
@@ -300,5 +370,19 @@ mod tests {
             let ones = seats[..players].iter().filter(|seat| TeamId::of_seat(**seat) == TeamId::One).count();
             assert_eq!(ones, players.div_ceil(2));
         }
+    }
+
+    #[test]
+    fn free_seats_are_given_away_so_that_teams_are_as_large() {
+        // Four and one are there: two of the other team come, before anybody of the larger one.
+        let taken: u16 = 0b00001_01111;
+        let mut free = !taken & 0b11111_11111;
+        let filled: Vec<u8> = std::iter::from_fn(|| {
+            let seat = (free != 0).then(|| seat_to_fill(free))?;
+            free &= !(1 << seat);
+            Some(seat)
+        })
+        .collect();
+        assert_eq!(filled, [6, 7, 8, 4, 9]);
     }
 }

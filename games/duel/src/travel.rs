@@ -1,7 +1,7 @@
 //! Travel: what goes between the lobby and the matches.
 //!
 //! A player has a [`Passport`], which goes along both ways, so what it has done outlives its matches. The lobby says
-//! which seat it takes; a match that is over says so, and the lobby has it ended.
+//! which seat it takes; a match tells which of its seats are free, and when it is over, and the lobby has it ended.
 
 use throng::prelude::*;
 
@@ -41,3 +41,11 @@ pub struct MatchPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
 #[pack(name = "duel.match_over")]
 pub struct MatchOver;
+
+/// Told to the lobby: which seats of a match nobody has, a bit each. When a round begins that somebody could come to, and, with
+/// none, when the match is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "duel.free_seats")]
+pub struct FreeSeats {
+    pub seats: u16,
+}

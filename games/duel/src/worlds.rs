@@ -202,6 +202,7 @@ impl WorldPlugin for Judging {
             spike::put_away.run_if(flow::a_round_ends),
             lives::stand_up.run_if(lives::a_round_begins),
             lives::clear_the_field.run_if(lives::a_round_begins),
+            arrivals::tell_free_seats.run_if(arrivals::free_seats_are_told),
             arrivals::go_home.run_if(arrivals::all_go_home),
             meter::measure,
             activity::name_counters.run_if(run_once),

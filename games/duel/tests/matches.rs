@@ -5,7 +5,7 @@ mod simulated;
 
 use duel::{
     DuelSettings,
-    components::Player,
+    components::{Player, Score},
     protocol::{LOBBY, MATCH},
 };
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -50,6 +50,51 @@ fn whoever_waits_is_sent_to_a_match_and_the_rest_when_it_has_waited_for_long_eno
         let team = client.replicas().iter::<Player>().filter(|(_, other)| other.team == own.team);
         assert!(own.is_connected && team.count() == 5, "{own:?}");
     }
+}
+
+/// Whether a player's own entity lives, in a match.
+fn lives(simulation: &Simulation, player: usize) -> bool {
+    let client = simulation.players()[player].client();
+    let own = client.own_entity().and_then(|own| client.replicas().get::<Player>(own));
+    let score = client.replicas().iter::<Score>().next();
+    own.zip(score).is_some_and(|(own, (_, score))| score.alive >> own.seat & 1 == 1)
+}
+
+#[test]
+fn who_comes_is_sent_to_a_seat_that_is_free_in_a_match_that_is_played() {
+    let settings = DuelSettings { fill_s: 2.0, round_s: 5.0, ..simulated::short() };
+    let mut simulation = with_idle(settings, 7);
+    simulation.run_for(6.0);
+    assert_eq!((players_in(&simulation, MATCH), simulation.server_mut().worlds_count()), (7, 2));
+    (0..3).for_each(|_| _ = simulation.join(Box::new(Idle)));
+    simulation.run_for(1.0);
+    assert_eq!((players_in(&simulation, MATCH), simulation.server_mut().worlds_count()), (10, 2));
+    // Nothing is free until somebody goes, and then from the next round on.
+    let last = simulation.join(Box::new(Idle));
+    simulation.run_for(1.0);
+    assert_eq!(players_in(&simulation, LOBBY), 1);
+    simulation.leave(2);
+    simulation.run_for(12.0);
+    assert!((7..=last).all(|player| lives(&simulation, player)), "they stand up with a round");
+    assert_eq!(simulation.server_mut().worlds_count(), 2);
+    assert_eq!(simulated::counted(&mut simulation, "matches.joined"), 4);
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (10, 0, 0), "{totals:#?}");
+}
+
+#[test]
+fn who_is_sent_to_a_match_that_is_over_waits_in_the_lobby_for_the_next() {
+    // One round decides, and after it a seat of nobody is offered for as long as the news takes.
+    let settings = DuelSettings { fill_s: 1.0, rounds_to_win: 1, round_s: 3.0, over_s: 0.1, ..simulated::short() };
+    let mut simulation = with_idle(settings, 3);
+    for _ in 0..80 {
+        let player = simulation.join(Box::new(Idle));
+        simulation.run_for(0.4);
+        simulation.leave(player);
+    }
+    assert!(simulated::counted(&mut simulation, "matches.joined") > 10);
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (3, 0, 0), "{totals:#?}");
 }
 
 #[test]

@@ -168,8 +168,8 @@ function standingOf({ replicas, ownEntity }: Frame<Game>["client"]): { phase: Ph
 
 /** A match begins when its seats are taken, or those who wait have waited for long and are two at least. */
 function waitingText(ahead: number): string {
-  if (ahead === 0) return "in the lobby, first in line: a match begins when others have come";
-  return `in the lobby, ${ahead} ahead in line: a match begins when its seats are taken, or after a while without`;
+  if (ahead === 0) return "in the lobby, first in line: you play when others have come, or a seat is free in a match";
+  return `in the lobby, ${ahead} ahead in line: you play when there are enough for a match, or a seat is free in one`;
 }
 
 void play(schema, new DuelPage());
