@@ -16,6 +16,9 @@ use crate::{
 /// Without `--seconds` the demo runs until it is stopped; a day is as good as that.
 const UNTIL_STOPPED_S: u32 = 86_400;
 
+/// Places for persons at the game's page, beside those of all bots.
+const PLACES_FOR_PEOPLE: u32 = 16;
+
 #[derive(Args)]
 pub struct DemoArguments {
     /// End by itself after so long (s); without it, Ctrl-C ends it. Either way there is a report.
@@ -38,6 +41,8 @@ pub struct DemoArguments {
 }
 
 pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
+    let has_page = cfg!(feature = "browser") && played.game.play_page().is_some();
+    let played = &played.for_people(if has_page { PLACES_FOR_PEOPLE } else { 0 });
     report::make_folder(&arguments.report)?;
     remark(format_args!(
         "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",
@@ -48,7 +53,7 @@ pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable
     ));
     // Whoever looks on is not to wait for a window; bots begin in the distribution that they settle in.
     let mut plan = plan(played, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
-    if cfg!(feature = "browser") && played.game.play_page().is_some() {
+    if has_page {
         let words = [
             "--browser-address",
             &arguments.browser_address,

@@ -221,7 +221,7 @@ impl<'g> Told<'g, '_> {
             }
         }
         let arguments = Arguments { players, npcs, scenario, faults, options };
-        Ok(Played { game, arguments, has_size, is_one_of_several: games.len() > 1 })
+        Ok(Played { game, arguments, has_size, places_for_people: 0, is_one_of_several: games.len() > 1 })
     }
 }
 
@@ -231,6 +231,8 @@ pub struct Played<'g> {
     pub arguments: Arguments,
     /// Whether players and NPCs were said, and are not those that the game is made for.
     has_size: [bool; 2],
+    /// Places on the server beside those of bots.
+    places_for_people: u32,
     /// Whether `--game` has to be said.
     is_one_of_several: bool,
 }
@@ -291,9 +293,19 @@ impl<'g> Played<'g> {
         loaded.ok_or_else(|| format!("{} has no bots; the game is given some with `Game::bots`", self.game.name()))
     }
 
+    /// The same with `places` more on the server than there are bots, as far as the game can be so large; unless a number was
+    /// said, with as many bots as the game's demo has.
+    pub fn for_people(&self, places: u32) -> Self {
+        let arguments = self.arguments.clone();
+        let bots = if self.has_size[0] { arguments.players } else { self.game.usual_demo_bots() };
+        let places_for_people = places.min(self.game.players_size().max.saturating_sub(bots));
+        Self { arguments: Arguments { players: bots, ..arguments }, places_for_people, ..*self }
+    }
+
     /// The same words for a child process that serves.
     pub fn to_words(&self) -> Vec<String> {
         let Arguments { players, npcs, faults, options, .. } = &self.arguments;
+        let players = players + self.places_for_people;
         let mut words = self.game_words();
         words.extend(["--players".to_owned(), players.to_string()]);
         if self.game.npcs_size().is_some() {
@@ -314,12 +326,7 @@ impl<'g> Played<'g> {
         let players = if has_players { *players } else { (*players).min(players_max) };
         let in_proportion = u64::from(*npcs) * u64::from(players) / u64::from(self.game.players_size().usual.max(1));
         let npcs = if has_npcs { *npcs } else { in_proportion as u32 };
-        let small = Self {
-            game: self.game,
-            arguments: Arguments { players, npcs, ..self.arguments.clone() },
-            has_size: self.has_size,
-            is_one_of_several: self.is_one_of_several,
-        };
+        let small = Self { arguments: Arguments { players, npcs, ..self.arguments.clone() }, ..*self };
         small.to_words()
     }
 
@@ -466,6 +473,21 @@ mod tests {
             "--game wood --players 1000 --npcs 20000 --scenario crowd",
             "--game wood --scenario crowd",
         );
+    }
+
+    #[test]
+    fn a_demo_has_places_for_people_beside_its_bots() {
+        let both = [wood().demo_bots(995), shore()];
+        let words_of = |line: &str| {
+            let words = ["woods"].into_iter().chain(line.split_whitespace());
+            let matches = command_line(EXECUTABLE, &both).get_matches_from(words);
+            let demo = Played::of(&both, &matches).expect("a game").for_people(16);
+            (demo.arguments.players, demo.to_words().join(" "))
+        };
+        assert_eq!(words_of("demo"), (995, "--game wood --players 1011 --npcs 20000".to_owned()));
+        assert_eq!(words_of("demo --players 20"), (20, "--game wood --players 36 --npcs 20000".to_owned()));
+        assert_eq!(words_of("demo --game shore"), (2_000, "--game shore --players 2016".to_owned()));
+        assert_eq!(words_of("demo --game shore --players 2990"), (2_990, "--game shore --players 3000".to_owned()));
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub struct Game {
     version: &'static str,
     commit: &'static str,
     players: Size,
+    demo_bots: Option<u32>,
     npcs: Option<Size>,
     options: Vec<GameOption>,
     scenarios: Vec<Scenario>,
@@ -107,6 +108,7 @@ impl Game {
             version: UNKNOWN,
             commit: UNKNOWN,
             players: Size { usual: 100, max: 4_000 },
+            demo_bots: None,
             npcs: None,
             options: Vec::new(),
             scenarios: vec![usual, Scenario::LOG_IN_AT_ONCE],
@@ -149,6 +151,14 @@ impl Game {
     #[must_use]
     pub fn players(mut self, usual: u32, max: u32) -> Self {
         self.players = Size { usual, max };
+        self
+    }
+
+    /// How many bots `demo` has unless somebody says otherwise. Default: as many as there are players. A game whose
+    /// players come in full matches leaves seats in one, so that a person plays at once.
+    #[must_use]
+    pub fn demo_bots(mut self, bots: u32) -> Self {
+        self.demo_bots = Some(bots);
         self
     }
 
@@ -268,6 +278,11 @@ impl Game {
 
     pub fn players_size(&self) -> Size {
         self.players
+    }
+
+    /// Bots of a `demo` for which nobody says how many.
+    pub fn usual_demo_bots(&self) -> u32 {
+        self.demo_bots.unwrap_or(self.players.usual)
     }
 
     /// `None`: it says nothing of NPCs.
