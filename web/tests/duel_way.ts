@@ -26,14 +26,15 @@ function distances(letter: string): number[] {
 }
 
 const TO: Record<string, number[]> = { a: distances("a"), d: distances("d") };
-/** Which base was left last; from the other one it goes back. */
-let towards = "";
 
-/** Where to walk next from here: to the base that is farther away, and, from there, back. */
-export function wayThrough(own: Place): Place {
-  const square = squareOf(own);
-  const farther = TO["a"]![square]! > TO["d"]![square]! ? "a" : "d";
-  if (towards === "" || TO[towards]![square]! === 0) towards = farther;
-  const near = [square, square - 1, square + 1, square - WIDTH, square + WIDTH].filter(isOpen);
-  return middleOf(near.sort((one, other) => TO[towards]![one]! - TO[towards]![other]!)[0] ?? square);
+/** Says where to walk next from a place: to the base that is farther away, and, from there, back. Each who walks needs one. */
+export function wayThrough(): (own: Place) => Place {
+  let towards = "";
+  return (own) => {
+    const square = squareOf(own);
+    const farther = TO["a"]![square]! > TO["d"]![square]! ? "a" : "d";
+    if (towards === "" || TO[towards]![square]! === 0) towards = farther;
+    const near = [square, square - 1, square + 1, square - WIDTH, square + WIDTH].filter(isOpen);
+    return middleOf(near.sort((one, other) => TO[towards]![one]! - TO[towards]![other]!)[0] ?? square);
+  };
 }

@@ -22,8 +22,8 @@ export interface Fight {
   isOn(now: Known): boolean;
   /** The page's own pointer follows whoever is nearest, frame by frame. */
   readonly follows?: true;
-  /** Where to go when nobody is in sight; else round and round. */
-  way?(own: Place): Place;
+  /** Makes what says where to go when nobody is in sight; else round and round. */
+  way?(): (own: Place) => Place;
 }
 
 export const FIGHTS: Record<string, Fight> = {
@@ -56,6 +56,7 @@ export class Fighter {
   readonly #game: string;
   readonly #fight: Fight;
   readonly #hands: Hands;
+  readonly #way: ((own: Place) => Place) | undefined;
   #turn = 0;
   #first: Place | null = null;
   /** Where it was when it had last gone on by a metre, and when that was. */
@@ -68,6 +69,7 @@ export class Fighter {
     this.#game = game;
     this.#fight = FIGHTS[game]!;
     this.#hands = new Hands(page);
+    this.#way = this.#fight.way?.();
   }
 
   /** Looks once, and does what follows from that. */
@@ -99,14 +101,14 @@ export class Fighter {
     const aside = ["KeyW", "KeyD", "KeyS", "KeyA"][Math.floor(turn / 12) % 4]!;
     if (!target) {
       await hands.trigger(false);
-      const next = fight.way?.(own);
+      const next = this.#way?.(own);
       return hands.hold(next ? keysTo([next.x - own.x, next.z - own.z]) : [aside]);
     }
     const to = [target.x - own.x, target.z - own.z] as const;
     const apart = Math.max(Math.hypot(...to), 0.1);
     const pixels = fight.pixels ?? 150 / apart;
     if (!fight.follows) await hands.point(to[0] * pixels, to[1] * pixels);
-    const goesAside = (turn - this.#moved!.turn) % 25 > 15 && !fight.way;
+    const goesAside = (turn - this.#moved!.turn) % 25 > 15 && !this.#way;
     if (apart > fight.within || goesAside) {
       await hands.trigger(false);
       return hands.hold([...(goesAside ? [aside] : keysTo(to)), ...(fight.runs ? ["ShiftLeft"] : [])]);
