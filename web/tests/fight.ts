@@ -11,6 +11,8 @@ export interface Fight {
   readonly over: "WebSocket" | "WebTransport";
   /** `[game]` of its settings. */
   readonly settings?: string;
+  /** Players of a match, at most: it begins when they are there. */
+  readonly matchSize?: number;
   /** From how far away (m). */
   readonly within: number;
   /** Pixels of a metre, where the pointer has to be on somebody. */
@@ -37,9 +39,9 @@ export const FIGHTS: Record<string, Fight> = {
     runs: true,
     isOn: () => true,
   },
-  // A match of ten, which begins when they are there.
   duel: {
     bots: 9,
+    matchSize: 10,
     over: "WebTransport",
     settings: "warm_up_s = 1\nstagger_s = 0\nbuy_s = 1\nround_s = 30\nspike_s = 10\nover_s = 1\nrounds_to_win = 30\nfill_s = 60",
     within: 25,

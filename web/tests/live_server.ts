@@ -110,14 +110,15 @@ class Talker {
   }
 }
 
-/** Starts `game` with so many bots on it; `settings` are a whole file of them, `more` further arguments of `serve`. */
-export function start(game: string, bots: number, settings = "", more: readonly string[] = []): Promise<LiveServer> {
-  return startOf([EXECUTABLE], ["--game", game], bots, settings, more);
+/** Starts `game` with so many bots on it; `settings` are a whole file of them, `more` further arguments of `serve`, `players` what its
+ * worlds are made for. */
+export function start(game: string, bots: number, settings = "", more: readonly string[] = [], players = bots + 210): Promise<LiveServer> {
+  return startOf([EXECUTABLE], ["--game", game], { bots, settings, more, players });
 }
 
 /** Starts `game` without bots; `before`: a command that runs another one, such as `nice`. */
 export function startUnder(before: readonly string[], game: string): Promise<LiveServer> {
-  return startOf([...before, EXECUTABLE], ["--game", game], 0, "", []);
+  return startOf([...before, EXECUTABLE], ["--game", game]);
 }
 
 /** The command of a game that has its own, beside the one that has all games. */
@@ -127,16 +128,23 @@ export function pathOfOther(game: string): string {
 
 /** Starts a game with a command of its own; without bots. */
 export function startOther(game: string): Promise<LiveServer> {
-  return startOf([pathOfOther(game)], [], 0, "", []);
+  return startOf([pathOfOther(game)], []);
 }
 
-async function startOf(executable: readonly string[], game: readonly string[], bots: number, settings: string, more: readonly string[]): Promise<LiveServer> {
+interface Wanted {
+  readonly bots?: number;
+  readonly settings?: string;
+  readonly more?: readonly string[];
+  readonly players?: number;
+}
+
+async function startOf(executable: readonly string[], game: readonly string[], { bots = 0, settings = "", more = [], players = 210 }: Wanted = {}): Promise<LiveServer> {
   const folder = mkdtempSync(join(tmpdir(), "throng-live-"));
   const config = ["--config", join(folder, "throng.toml")];
   writeFileSync(config[1]!, settings);
   const told: string[] = [];
   const key = randomBytes(32).toString("hex");
-  const serve = ["serve", ...game, ...config, "--players", String(bots + 210), "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--crashes", "off"];
+  const serve = ["serve", ...game, ...config, "--players", String(players), "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--crashes", "off"];
   const server = new Talker(executable, [...serve, "--saves", "none", "--browser-address", "127.0.0.1:0", "--browser-tokens", "--web-transport-address", "127.0.0.1:0", "--audit-samples", "--status-json", ...more], key, told);
   const kill = (talker: Talker | null): void => void talker?.child.kill("SIGKILL");
   const { play_url: playUrl, address, admin_address: adminAddress } = await server.ready().catch((error: Error) => {
