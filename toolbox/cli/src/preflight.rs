@@ -17,7 +17,7 @@ use throng_game::Game;
 use throng_lab::preflight::{
     self, PreflightPlan, PreflightReport,
     binaries::{self, Builder},
-    statistics::{Finding, Verdict as Seen, WHOLE},
+    statistics::{Finding, Verdict as Seen, WHOLE, cut_in_words},
 };
 use throng_platform::signals::{self, StopFlag};
 
@@ -346,6 +346,12 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
         ]);
     }
     say(counts.text())?;
+    say(cut_in_words())?;
+    let uncut: Vec<String> =
+        report.uncut_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", name(finding))).collect();
+    if !uncut.is_empty() {
+        say(format_args!("of all steps, outside of the interval and not judged: {}", uncut.join(", ")))?;
+    }
     let pairs = format!("{} pairs of processes: {}", report.findings.pairs, report.workload);
     let seen: Vec<String> = report.seen().map(|finding| told(finding, report.per)).collect();
     let unknown: Vec<String> = report.unknown().map(name).collect();
@@ -393,6 +399,7 @@ fn table(findings: &[Finding]) -> TextTable {
         Column::float("shift %", "shift_percent", 2),
         Column::float("low %", "low_percent", 2),
         Column::float("high %", "high_percent", 2),
+        Column::float("of all steps %", "uncut_percent", 2),
         Column::text("verdict", "verdict"),
     ]);
     let percent = |percent: Option<f64>| percent.map_or(Cell::Empty, Cell::Float);
@@ -405,6 +412,7 @@ fn table(findings: &[Finding]) -> TextTable {
             percent(finding.shift_percent),
             percent(finding.low_percent),
             percent(finding.high_percent),
+            percent(finding.uncut_percent_outside()),
             Cell::Text(finding.verdict.name()),
         ]);
     }

@@ -1,5 +1,5 @@
 //! The bench of preflight itself: slowdowns of a known size, planted one at a time in subsystems of all games; how many are found and
-//! named.
+//! named, and whether the interval holds what was planted.
 //!
 //! Twenty: twelve of 2 % by the processor's work, five of 2 % by cache misses at equal instructions, three of 10 % by waits. A short
 //! look at each game says which subsystems have 2 % of a frame; plants go round among them. The plan and each result are lines of a
@@ -77,11 +77,20 @@ struct Outcome {
     shift_percent: Option<f64>,
     low_percent: Option<f64>,
     high_percent: Option<f64>,
+    /// With nothing cut off; results of earlier builds have none.
+    uncut_percent: Option<f64>,
     verdict: String,
     pairs: u64,
     undisturbed_share: f64,
     /// From the start of the command to its end.
     took_s: f64,
+}
+
+impl Outcome {
+    /// Whether the interval holds what was planted; none without an interval.
+    fn is_held(&self) -> Option<bool> {
+        Some((self.low_percent?..=self.high_percent?).contains(&self.plant.percent))
+    }
 }
 
 /// Of a frame's time: less is not asked for.
@@ -213,6 +222,7 @@ fn outcome(plant: &Plant, report: &Value, took_s: f64) -> Outcome {
         shift_percent: of_plant["shift_percent"].as_f64(),
         low_percent: of_plant["low_percent"].as_f64(),
         high_percent: of_plant["high_percent"].as_f64(),
+        uncut_percent: of_plant["uncut_percent"].as_f64(),
         verdict: of_plant["verdict"].as_str().unwrap_or("not there").to_owned(),
         pairs: report["findings"]["pairs"].as_u64().unwrap_or(0),
         undisturbed_share: report["findings"]["undisturbed_share"].as_f64().unwrap_or(0.0),
@@ -253,12 +263,12 @@ fn usage(file: &Path, words: &str) -> XtaskError {
 }
 
 fn row(outcome: &Outcome) -> String {
-    let Outcome { plant, found, named, also, shift_percent, low_percent, high_percent, verdict, pairs, took_s, .. } =
-        outcome;
+    let Outcome { plant, found, named, also, verdict, pairs, took_s, .. } = outcome;
+    let Outcome { shift_percent, low_percent, high_percent, uncut_percent, .. } = outcome;
     let percent = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:+.2}"));
     let word = |is: &bool| if *is { "yes" } else { "no" };
     format!(
-        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:<10} {:>6} {:>6.0} {:>5.0}  {}",
+        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>5} {:>8} {:<10} {:>6} {:>6.0} {:>5.0}  {}",
         plant.game,
         plant.subsystem,
         plant.kind,
@@ -268,6 +278,8 @@ fn row(outcome: &Outcome) -> String {
         percent(shift_percent),
         percent(low_percent),
         percent(high_percent),
+        outcome.is_held().map_or("-", |is| word(&is)),
+        percent(uncut_percent),
         verdict,
         pairs,
         100.0 * outcome.undisturbed_share,
@@ -278,7 +290,7 @@ fn row(outcome: &Outcome) -> String {
 
 fn table(done: &[Outcome]) -> String {
     let mut lines = vec![format!(
-        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:<10} {:>6} {:>6} {:>5}  also named",
+        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>5} {:>8} {:<10} {:>6} {:>6} {:>5}  also named",
         "game",
         "subsystem",
         "kind",
@@ -288,6 +300,8 @@ fn table(done: &[Outcome]) -> String {
         "shift %",
         "low %",
         "high %",
+        "held",
+        "all %",
         "verdict",
         "pairs",
         "quiet%",
@@ -296,6 +310,15 @@ fn table(done: &[Outcome]) -> String {
     lines.extend(done.iter().map(row));
     let named = done.iter().filter(|outcome| outcome.found && outcome.named).count();
     lines.push(format!("{named} of {} found and named", done.len()));
+    let not_held = done.iter().filter(|outcome| outcome.is_held() == Some(false));
+    lines.extend(not_held.map(|outcome| {
+        let Outcome { plant, low_percent, high_percent, .. } = outcome;
+        let [low, high] = [low_percent, high_percent].map(|end| end.unwrap_or_default());
+        format!(
+            "the interval does not hold what was planted: {} {}, {} of {} %, told as {low:+.1} to {high:+.1}",
+            plant.game, plant.subsystem, plant.kind, plant.percent
+        )
+    }));
     lines.join("\n")
 }
 
@@ -338,7 +361,15 @@ mod tests {
         assert_eq!((found.low_percent, found.pairs), (Some(1.5), 40));
         let missed = outcome(&plant, &report("unknown"), 240.0);
         assert!(missed.found && !missed.named);
+        let mut not_held = found.clone();
+        not_held.plant.percent = 10.0;
+        assert_eq!([&found, &not_held].map(Outcome::is_held), [Some(true), Some(false)]);
         assert!(table(&[found, missed]).ends_with("1 of 2 found and named"));
+        let told = table(&[not_held]);
+        assert!(
+            told.ends_with("does not hold what was planted: precinct ai, work of 10 %, told as +1.5 to +2.7"),
+            "{told}"
+        );
         assert_eq!(large(&report("slower")), ["ai", "net", "query"]);
     }
 

@@ -4,7 +4,9 @@
 use maud::{Markup, html};
 
 use super::report::PreflightReport;
-use super::statistics::{FALSE_ALARMS_ONE_IN, Finding, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE};
+use super::statistics::{
+    FALSE_ALARMS_ONE_IN, Finding, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, cut_in_words,
+};
 use crate::document::{Heading, document};
 use crate::page::{grouped, machine_rows, number};
 
@@ -77,6 +79,12 @@ fn what_differs(report: &PreflightReport) -> Markup {
         subsystems.iter().filter(|finding| finding.verdict == verdict).map(|finding| finding.name.as_str()).collect()
     };
     let (wide, rare) = (names(Verdict::Unknown), names(Verdict::Rare));
+    // Those that have a sentence of their own say it there.
+    let uncut: Vec<String> = subsystems
+        .iter()
+        .filter(|finding| !finding.verdict.is_seen() && finding.verdict != Verdict::Small)
+        .filter_map(|finding| Some(format!("{} {}", finding.name, signed(finding.uncut_percent_outside()?))))
+        .collect();
     html! {
         section {
             h2 { "What differs" }
@@ -87,6 +95,12 @@ fn what_differs(report: &PreflightReport) -> Markup {
                     li {
                         b { "Cannot be said" } " of " (wide.join(", ")) ": their intervals are wider than "
                         (number(100.0 * UNKNOWN_MIN)) " %. A longer run (" code { "--seconds" } ") or a quieter host says more."
+                    }
+                }
+                @if !uncut.is_empty() {
+                    li {
+                        "Of all steps, outside of their intervals and so not judged: " (uncut.join(", "))
+                        ". It is a rare stall, or what the host did to single steps; see below."
                     }
                 }
                 @if !rare.is_empty() {
@@ -106,22 +120,24 @@ fn sentence(finding: &Finding, per: &str) -> Markup {
     let name = html! { @if finding.name == WHOLE { "The whole " (per) } @else { code { (finding.name) } } };
     let share =
         html! { @if finding.name != WHOLE { " It is " (percent(100.0 * finding.share)) " of a " (per) "'s time." } };
-    let between = html! { @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
-    " between " (signed(low)) " and " (signed(high)) } };
+    let interval = html! { @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
+    (signed(low)) " to " (signed(high)) } };
+    let uncut = html! { @if let Some(uncut) = finding.uncut_percent_outside() {
+    " Of all steps: " (signed(uncut)) ", outside of the interval." } };
     html! {
         (name)
         @match verdict {
             Verdict::Slower | Verdict::Faster => {
                 " is " b { (verdict.name()) @if let Some(shift) = finding.shift_percent { " by " (percent(shift.abs())) } }
-                ": " (number(*change_us)) " µs per " (per) " instead of " (number(*base_us)) ". Surely" (between) "." (share)
+                ": " (number(*change_us)) " µs per " (per) " instead of " (number(*base_us)) ". Interval: " (interval) "." (uncut) (share)
             }
             Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per " (per) " that were not there." (share) }
             Verdict::Gone => { " is " b { "gone" } ": " (number(*base_us)) " µs per " (per) " less." (share) }
             Verdict::None if excludes_zero(finding) => {
-                " differs, surely" (between) ", but perhaps by no more than " (number(100.0 * SHIFT_MIN)) " %, so it is not named." (share)
+                " differs (interval: " (interval) "), but perhaps by no more than " (number(100.0 * SHIFT_MIN)) " %, so it is not named." (uncut) (share)
             }
-            Verdict::None => { ": no difference seen; if there is one, it is" (between) "." (share) }
-            Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (share) }
+            Verdict::None => { ": no difference seen. Interval: " (interval) "." (uncut) (share) }
+            Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (uncut) (share) }
             Verdict::Small => { " takes too little to be judged." }
         }
     }
@@ -146,9 +162,14 @@ fn how_sure(report: &PreflightReport) -> Markup {
                 "subsystems at once: of " (grouped(FALSE_ALARMS_ONE_IN)) " runs in which nothing differs, one names something. Something is "
                 "named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time."
             }
+            p {
+                "An interval covers the shift of the steps that are compared, and says nothing of the others: " (cut_in_words())
+                ". Where the shift of all steps lies outside of the interval, it stands beside it and has no verdict, since what the host did "
+                "to single steps is in it, too."
+            }
             @if let Some((widest, high)) = widest {
                 p {
-                    "A slowdown that was not seen is no larger than the upper end of its interval: +" (percent(middle))
+                    "A slowdown of most steps that was not seen is no larger than the upper end of its interval: +" (percent(middle))
                     " in the middle of those without a difference, and +" (percent(high)) " at most, in " code { (widest.name) } "."
                 }
             }
@@ -217,7 +238,8 @@ fn findings(findings: &[Finding]) -> Markup {
     html! {
         table {
             tr {
-                th { "Name" } th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "Shift" } th.n { "Low" } th.n { "High" } th { "Verdict" }
+                th { "Name" } th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "Shift" } th.n { "Low" } th.n { "High" }
+                th.n { "Of all steps" } th { "Verdict" }
             }
             @for finding in findings {
                 tr.(class(finding.verdict)) {
@@ -228,6 +250,7 @@ fn findings(findings: &[Finding]) -> Markup {
                     td.n { (shown(finding.shift_percent)) }
                     td.n { (shown(finding.low_percent)) }
                     td.n { (shown(finding.high_percent)) }
+                    td.n { @if let Some(uncut) = finding.uncut_percent_outside() { (signed(uncut)) } }
                     td { (finding.verdict.name()) }
                 }
             }
@@ -238,12 +261,30 @@ fn findings(findings: &[Finding]) -> Markup {
 fn legend(per: &str) -> Markup {
     let words = [
         ("share", "of the time of all scopes, in the build in which it is more".to_owned()),
-        ("base, change", format!("time per {per} in each build, without that of other subsystems inside")),
-        ("shift", "how much more of its own time the change takes".to_owned()),
-        ("low, high", "the interval in which the shift surely is".to_owned()),
+        (
+            "base, change",
+            format!(
+                "time per {per} in each build, without that of other subsystems inside, by the steps that the shift is of"
+            ),
+        ),
+        (
+            "shift",
+            "how much more of its own time the change takes, by the steps that are left after the cut".to_owned(),
+        ),
+        (
+            "low, high",
+            format!(
+                "the interval of that shift, which holds for all subsystems at once but in one run of {}; not of what was cut off",
+                grouped(FALSE_ALARMS_ONE_IN)
+            ),
+        ),
+        (
+            "of all steps",
+            "the shift with nothing cut off, where it lies outside of the interval; it is not judged".to_owned(),
+        ),
         ("slower, faster", format!("the whole interval is beyond {} %", number(100.0 * SHIFT_MIN))),
         ("new, gone", "it is in the change alone, or in the base alone".to_owned()),
-        ("none", "no difference was seen; there may be one within the interval".to_owned()),
+        ("none", "no difference was seen; there may be one within the interval, or in what was cut off".to_owned()),
         (
             "cannot be said",
             format!("the interval is wider than {} %, or it works too seldom", number(100.0 * UNKNOWN_MIN)),
@@ -381,7 +422,9 @@ mod tests {
                 "failed",
                 "ai.plan is slower by 10.",
                 "220 µs per frame instead of 200",
-                "Surely between +9.",
+                "Interval: +9.",
+                "15 % of a pair's steps are cut off at each end",
+                "told as less than it is",
                 "12 pairs of processes",
                 "of 10,000 runs in which nothing differs, one names something",
                 "What to look at next",
@@ -390,7 +433,7 @@ mod tests {
                 "new/throng capture save",
                 "meadow with 40 players and 800 NPCs",
                 "Instructions were not counted: base: no counters",
-                "no difference was seen; there may be one within the interval",
+                "no difference was seen; there may be one within the interval, or in what was cut off",
             ],
         );
         assert!(!words(&report).contains("Slower: all"), "the whole is no subsystem");
@@ -404,8 +447,8 @@ mod tests {
             &[
                 "No difference seen",
                 "passed",
-                "A slowdown that was not seen is no larger",
-                "if there is one, it is between",
+                "A slowdown of most steps that was not seen is no larger",
+                "no difference seen. Interval: ",
             ],
         );
         assert!(!words(&report).contains("What to look at next"));
@@ -418,7 +461,29 @@ mod tests {
         (whole.low_percent, whole.high_percent) = (Some(0.17), Some(1.27));
         check(
             &report,
-            &["The whole frame differs, surely between +0.17 % and +1.27 %, but perhaps by no more than 0.300 %"],
+            &["The whole frame differs (interval: +0.17 % to +1.27 %), but perhaps by no more than 0.300 %"],
+        );
+    }
+
+    #[test]
+    fn a_page_tells_what_all_steps_say_where_that_is_outside_of_the_interval() {
+        let of = |uncut: fn(&Finding) -> Option<f64>| {
+            let mut report = report_of(2.2e5, 1e5, 12);
+            report.findings.subsystems.iter_mut().for_each(|finding| finding.uncut_percent = uncut(finding));
+            report
+        };
+        assert!(!words(&of(|finding| finding.shift_percent)).contains("outside of the interval."));
+        let uncut = |finding: &Finding| match finding.name.as_str() {
+            "ai.plan" => Some(30.14),
+            "net.send" => Some(10.1),
+            _ => finding.shift_percent,
+        };
+        check(
+            &of(uncut),
+            &[
+                "Of all steps: +30.14 %, outside of the interval.",
+                "Of all steps, outside of their intervals and so not judged: net.send +10.10 %.",
+            ],
         );
     }
 

@@ -144,6 +144,12 @@ impl PreflightReport {
         self.all().filter(|finding| finding.verdict.is_seen())
     }
 
+    /// Those whose time of all steps lies outside of their interval, with the shift of all steps.
+    pub fn uncut_outside(&self) -> impl Iterator<Item = (&Finding, f64)> {
+        let judged = self.all().filter(|finding| finding.verdict != Verdict::Small);
+        judged.filter_map(|finding| Some((finding, finding.uncut_percent_outside()?)))
+    }
+
     /// Those of which nothing can be said.
     pub fn unknown(&self) -> impl Iterator<Item = &Finding> {
         self.all().filter(|finding| finding.verdict.is_unknown())
@@ -198,9 +204,10 @@ fn verdict(findings: &Findings) -> Verdict {
     let sum = |verdict, us: fn(&Finding) -> f64| -> f64 {
         findings.subsystems.iter().filter(|finding| finding.verdict == verdict).map(us).sum()
     };
-    let added_us = sum(Verdict::New, |finding| finding.change_us) - sum(Verdict::Gone, |finding| finding.base_us);
+    let added_us =
+        sum(Verdict::New, |finding| finding.uncut_change_us) - sum(Verdict::Gone, |finding| finding.uncut_base_us);
     let whole = findings.subsystems.first();
-    let whole_us = whole.map_or(0.0, |whole| whole.base_us.max(whole.change_us));
+    let whole_us = whole.map_or(0.0, |whole| whole.uncut_base_us.max(whole.uncut_change_us));
     if any(Verdict::Slower) {
         Verdict::Slower
     } else if added_us > SHARE_MIN * whole_us {
@@ -379,7 +386,6 @@ mod tests {
 
     fn finding(name: &str, verdict: Verdict, base_us: f64, change_us: f64) -> Finding {
         let (category, share) = (String::new(), 0.1);
-        let (shift_percent, low_percent, high_percent) = (None, None, None);
         Finding {
             name: name.into(),
             category,
@@ -387,9 +393,12 @@ mod tests {
             share,
             base_us,
             change_us,
-            shift_percent,
-            low_percent,
-            high_percent,
+            shift_percent: None,
+            low_percent: None,
+            high_percent: None,
+            uncut_base_us: base_us,
+            uncut_change_us: change_us,
+            uncut_percent: None,
         }
     }
 

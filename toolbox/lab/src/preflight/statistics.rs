@@ -5,6 +5,9 @@
 //! [`CUT_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs, on either side; work that comes in few
 //! steps, and a slowdown that is in these alone, stay.
 //!
+//! A stall at another step each time looks like the host's and is cut off with it. So the ratio of all steps is kept beside the one that
+//! is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
+//!
 //! The mean of many pairs has a Student interval at a level that holds for all subsystems at once (Bonferroni): a run in which nothing
 //! differs raises something once in [`FALSE_ALARMS_ONE_IN`] runs at most, if pairs are as good as normal. They nearly are, being sums
 //! over many steps; and that a verdict needs the whole interval beyond [`SHIFT_MIN`] leaves room for what is not.
@@ -40,6 +43,15 @@ const UNDISTURBED_SHARE_MIN: f64 = 0.34;
 
 /// All of a frame.
 pub const WHOLE: &str = "all";
+
+/// What is cut off, for who reads a verdict.
+pub fn cut_in_words() -> String {
+    format!(
+        "{:.0} % of a pair's steps are cut off at each end, those farthest from what is usual: what lies in few steps (a rare stall, a \
+         lock) is largely cut off, so it is told as less than it is",
+        100.0 * CUT_SHARE
+    )
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -94,13 +106,26 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Of all scopes' time, in the build in which that is more.
     pub share: f64,
-    /// Per frame (µs), mean of all steps that count.
+    /// Per frame (µs), mean of the steps that the shift is of: as if those that are cut off took what the others do. Of all steps where
+    /// there is no shift.
     pub base_us: f64,
     pub change_us: f64,
     /// Of the base's time, with the interval: 2.0 is 2 % slower. None where there is nothing to hold it against, or too little.
     pub shift_percent: Option<f64>,
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
+    /// The same with nothing cut off, of the steps that count.
+    pub uncut_base_us: f64,
+    pub uncut_change_us: f64,
+    pub uncut_percent: Option<f64>,
+}
+
+impl Finding {
+    /// The shift of all steps, where it lies outside of the interval.
+    pub fn uncut_percent_outside(&self) -> Option<f64> {
+        let (uncut, low, high) = (self.uncut_percent?, self.low_percent?, self.high_percent?);
+        (!(low..=high).contains(&uncut)).then_some(uncut)
+    }
 }
 
 /// What is found in so many pairs: everything first, then by time.
@@ -115,12 +140,25 @@ pub struct Findings {
 }
 
 /// Sums of a pair for one name.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Observed {
+    /// Of the pair, those that count.
+    steps: usize,
     base_ns: f64,
     change_ns: f64,
-    /// Difference of logarithms; none if it works in one of the two alone, or in neither.
-    shift: Option<f64>,
+    /// None if it works in one of the two alone, or in neither.
+    compared: Option<Compared>,
+}
+
+/// What a pair says of a name that works in both.
+#[derive(Debug, Clone, Copy)]
+struct Compared {
+    /// As if the steps that are cut off took what the others do.
+    base_ns: f64,
+    change_ns: f64,
+    /// Differences of logarithms, without what is cut off and with it.
+    shift: f64,
+    uncut_shift: f64,
 }
 
 /// A step that counts, with its number in the pair: of the same number is the same work.
@@ -182,12 +220,11 @@ pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
             (heading.to_owned(), String::new(), observe(&of))
         })
         .collect();
-    let frames: f64 = kept.iter().map(|steps| steps.len() as f64).sum::<f64>() * f64::from(frames_per_step);
     let whole_row = (WHOLE.to_owned(), String::new(), whole.clone());
-    let mut subsystems = judge(std::iter::once(whole_row).chain(of_subsystems).collect(), &whole, frames);
+    let mut subsystems = judge(std::iter::once(whole_row).chain(of_subsystems).collect(), &whole, frames_per_step);
     subsystems
         .sort_by(|one, other| (other.name == WHOLE).cmp(&(one.name == WHOLE)).then(other.share.total_cmp(&one.share)));
-    let mut categories = judge(of_categories, &whole, frames);
+    let mut categories = judge(of_categories, &whole, frames_per_step);
     categories.sort_by(|one, other| other.share.total_cmp(&one.share));
     Findings {
         subsystems,
@@ -218,7 +255,7 @@ fn observe(kept: &[Vec<Kept<'_>>], of: &dyn Fn(&Step) -> f64) -> Vec<Observed> {
     };
     let pairs: Vec<Vec<Times>> = kept.iter().map(of_pair).collect();
     let usual = usual_differences(&pairs);
-    pairs.into_iter().map(|times| observed(times, &usual)).collect()
+    pairs.into_iter().zip(kept).map(|(times, steps)| observed(times, steps.len(), &usual)).collect()
 }
 
 /// By the step's number: how the two differ in it, as pairs have it in the middle. None where too few pairs have the step.
@@ -233,7 +270,7 @@ fn usual_differences(pairs: &[Vec<Times>]) -> Vec<Option<f64>> {
 }
 
 /// One pair's word on one name: what is far from what is usual for its step is cut off, as much on either side.
-fn observed(mut times: Vec<Times>, usual: &[Option<f64>]) -> Observed {
+fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Observed {
     let of_pair = throng_history::changes::median(&mut times.iter().map(Times::difference).collect::<Vec<_>>());
     let off = |times: &Times| times.difference() - usual[times.step].unwrap_or(of_pair);
     times.sort_by(|one, other| off(one).total_cmp(&off(other)));
@@ -241,12 +278,19 @@ fn observed(mut times: Vec<Times>, usual: &[Option<f64>]) -> Observed {
     let sums = |times: &[Times]| {
         times.iter().fold((0.0, 0.0), |(base, change), times| (base + times.base_ns, change + times.change_ns))
     };
-    let ((base, change), all) = (sums(&times[cut..times.len() - cut]), sums(&times));
-    let shift = (base > 0.0 && change > 0.0).then(|| (change / base).ln());
-    Observed { base_ns: all.0, change_ns: all.1, shift }
+    let left = &times[cut..times.len() - cut];
+    let ((base, change), (base_ns, change_ns)) = (sums(left), sums(&times));
+    let in_all = |ns: f64| ns * times.len() as f64 / left.len() as f64;
+    let compared = (base > 0.0 && change > 0.0).then(|| Compared {
+        base_ns: in_all(base),
+        change_ns: in_all(change),
+        shift: (change / base).ln(),
+        uncut_shift: (change_ns / base_ns).ln(),
+    });
+    Observed { steps, base_ns, change_ns, compared }
 }
 
-fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames: f64) -> Vec<Finding> {
+fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames_per_step: u32) -> Vec<Finding> {
     let sums = |observed: &[Observed]| {
         observed.iter().fold((0.0, 0.0), |(base, change), one| (base + one.base_ns, change + one.change_ns))
     };
@@ -259,7 +303,7 @@ fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames:
     let mut deviations: Vec<f64> = rows
         .iter()
         .filter(|(.., observed)| share(observed) >= SHARE_MIN)
-        .map(|(.., observed)| shifts(observed))
+        .map(|(.., observed)| shifts(observed, |compared| compared.shift))
         .filter(|shifts| shifts.len() >= PAIRS_MIN)
         .map(|shifts| mean_and_deviation(&shifts).1)
         .collect();
@@ -268,7 +312,9 @@ fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames:
     let usual = throng_history::changes::median(&mut deviations);
     rows.into_iter()
         .map(|(name, category, observed)| {
-            let ((base_ns, change_ns), share, shifts) = (sums(&observed), share(&observed), shifts(&observed));
+            let ((base_ns, change_ns), share) = (sums(&observed), share(&observed));
+            let shifts_of = |of| shifts(&observed, of);
+            let shifts = shifts_of(|compared| compared.shift);
             let interval = (shifts.len() >= PAIRS_MIN).then(|| {
                 let (mean, deviation) = mean_and_deviation(&shifts);
                 let half = student_two_sided(level, shifts.len() as u32 - 1) * deviation.max(usual / 2.0)
@@ -285,25 +331,46 @@ fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames:
                 Some([_, low, high]) if low < (-UNKNOWN_MIN).ln_1p() || high > UNKNOWN_MIN.ln_1p() => Verdict::Unknown,
                 Some(_) => Verdict::None,
             };
-            let per_frame_us = |ns: f64| ns / frames.max(1.0) / 1e3;
-            let percent = |at: usize| interval.map(|interval| 100.0 * interval[at].exp_m1());
+            let uncut_us = [base_ns, change_ns].map(|ns| per_frame_us(ns, &observed, frames_per_step));
+            let [base_us, change_us] = if interval.is_some() { left_us(&observed, frames_per_step) } else { uncut_us };
+            let percent_of = |shift: f64| 100.0 * shift.exp_m1();
+            let percent = |at: usize| interval.map(|interval| percent_of(interval[at]));
+            let uncut_shift = interval.map(|_| mean_and_deviation(&shifts_of(|compared| compared.uncut_shift)).0);
             Finding {
                 name,
                 category,
                 verdict,
                 share,
-                base_us: per_frame_us(base_ns),
-                change_us: per_frame_us(change_ns),
+                base_us,
+                change_us,
                 shift_percent: percent(0),
                 low_percent: percent(1),
                 high_percent: percent(2),
+                uncut_base_us: uncut_us[0],
+                uncut_change_us: uncut_us[1],
+                uncut_percent: uncut_shift.map(percent_of),
             }
         })
         .collect()
 }
 
-fn shifts(observed: &[Observed]) -> Vec<f64> {
-    observed.iter().filter_map(|one| one.shift).collect()
+fn per_frame_us<'o>(ns: f64, of: impl IntoIterator<Item = &'o Observed>, frames_per_step: u32) -> f64 {
+    let steps: usize = of.into_iter().map(|one| one.steps).sum();
+    ns / (steps as f64 * f64::from(frames_per_step)).max(1.0) / 1e3
+}
+
+/// Per frame of both, without what is cut off, of the pairs that compare them.
+fn left_us(observed: &[Observed], frames_per_step: u32) -> [f64; 2] {
+    let compared = || observed.iter().filter_map(|one| Some((one, one.compared?)));
+    let sums: [fn(Compared) -> f64; 2] = [|compared| compared.base_ns, |compared| compared.change_ns];
+    sums.map(|of| {
+        let ns = compared().map(|(_, compared)| of(compared)).sum();
+        per_frame_us(ns, compared().map(|(one, _)| one), frames_per_step)
+    })
+}
+
+fn shifts(observed: &[Observed], of: fn(Compared) -> f64) -> Vec<f64> {
+    observed.iter().filter_map(|one| one.compared.map(of)).collect()
 }
 
 fn mean_and_deviation(shifts: &[f64]) -> (f64, f64) {

@@ -115,6 +115,30 @@ fn a_slowdown_in_one_step_of_twelve_is_seen() {
     assert!((interval(row)[0] - 8.3).abs() < 2.0, "one step of twelve takes twice as long: {row:?}");
 }
 
+/// Promise: what is cut off, since it comes at another step each time, is told beside the interval; and times and percent of a finding
+/// are of the same steps.
+#[test]
+fn a_stall_at_moving_steps_is_told_of_all_steps() {
+    let mut pairs = pairs(8, 30, 0.006, 0.0);
+    give(&mut pairs, "ai.plan", |_, _| 3e5);
+    for (number, pair) in pairs.iter_mut().enumerate() {
+        for (_, change) in pair.steps.iter_mut().skip(number % 20).step_by(20) {
+            change.times_ns.get_mut("ai.plan").expect("it was given").1 *= 3;
+        }
+    }
+    let found = find(&pairs, 10);
+    let stalled = row(&found, "ai.plan");
+    let [shift, low, high] = interval(stalled);
+    assert_eq!(stalled.verdict, Verdict::None, "{stalled:?}");
+    assert!((low..=high).contains(&shift) && high < 5.0, "{stalled:?}");
+    let uncut = stalled.uncut_percent_outside().expect("it is outside");
+    assert!((uncut - 10.0).abs() < 2.0, "a step of twenty takes three times as long: {stalled:?}");
+    let more_percent = |base: f64, change: f64| 100.0 * (change / base - 1.0);
+    assert!((more_percent(stalled.base_us, stalled.change_us) - shift).abs() < 0.2, "{stalled:?}");
+    assert!((more_percent(stalled.uncut_base_us, stalled.uncut_change_us) - uncut).abs() < 0.5, "{stalled:?}");
+    assert!((stalled.base_us - 30.0).abs() < 0.5, "per frame of all steps: {stalled:?}");
+}
+
 /// Promise: what only one of the two has is told with its time, and never as no difference.
 #[test]
 fn what_one_side_alone_has_is_new_or_gone() {
