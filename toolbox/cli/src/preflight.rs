@@ -352,6 +352,9 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
     if !uncut.is_empty() {
         say(format_args!("of all steps, outside of the interval and not judged: {}", uncut.join(", ")))?;
     }
+    for count in report.counts_that_differ() {
+        say(format_args!("{}; it changes no exit status", count.in_words(report.per)))?;
+    }
     let pairs = format!("{} pairs of processes: {}", report.findings.pairs, report.workload);
     let seen: Vec<String> = report.seen().map(|finding| told(finding, report.per)).collect();
     let unknown: Vec<String> = report.unknown().map(name).collect();
@@ -361,9 +364,9 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
     match report.verdict {
         Seen::Unknown => say(format_args!("too little was measured to say anything, in {pairs}"))?,
         _ if seen.is_empty() && unknown.is_empty() => {
-            say(format_args!("no difference seen in {pairs}"))?;
+            say(format_args!("{} in {pairs}", report.nothing_seen()))?;
         }
-        _ if seen.is_empty() => say(format_args!("no difference seen of the others, in {pairs}"))?,
+        _ if seen.is_empty() => say(format_args!("{} of the others, in {pairs}", report.nothing_seen()))?,
         _ => say(format_args!("{}\nin {pairs}", seen.join("\n")))?,
     }
     if let Some(page) = &report.report {

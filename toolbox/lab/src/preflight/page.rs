@@ -66,7 +66,7 @@ fn title(report: &PreflightReport) -> String {
         Verdict::New => format!("New, and more than what is gone: {}", named(Verdict::New)),
         Verdict::Faster => format!("Faster: {}", named(Verdict::Faster)),
         Verdict::Unknown => "Too little was measured to say anything".to_owned(),
-        _ => "No difference seen".to_owned(),
+        _ => report.nothing_seen().replacen('n', "N", 1),
     }
 }
 
@@ -91,6 +91,9 @@ fn what_differs(report: &PreflightReport) -> Markup {
             ul {
                 @for finding in &seen { li { (sentence(finding, report.per)) } }
                 @for finding in &whole { li { (sentence(finding, report.per)) } }
+                @for count in report.counts_that_differ() {
+                    li { (count.in_words(report.per)) ". Counts change neither the verdict nor the exit status." }
+                }
                 @if !wide.is_empty() {
                     li {
                         b { "Cannot be said" } " of " (wide.join(", ")) ": their intervals are wider than "
@@ -452,6 +455,23 @@ mod tests {
             ],
         );
         assert!(!words(&report).contains("What to look at next"));
+    }
+
+    /// Promise: a count that differs is among what differs, and nobody takes it for a slowdown.
+    #[test]
+    fn a_page_names_counts_that_differ() {
+        let mut report = report_of(2e5, 1e5, 12);
+        assert!(!words(&report).contains("neither the verdict"), "no count differs");
+        let count = report.counts.iter_mut().find(|count| count.name == "allocations").unwrap();
+        (count.base, count.change, count.verdict) = (40.0, 80.0, "more");
+        check(
+            &report,
+            &[
+                "No difference in time seen",
+                "passed",
+                "allocations: more, 80 per frame instead of 40 (+100.0 %). Counts change neither the verdict nor the exit status.",
+            ],
+        );
     }
 
     #[test]

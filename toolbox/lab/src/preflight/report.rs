@@ -12,7 +12,7 @@ use super::page;
 use super::pair::{PairFigures, Step};
 use super::plan::PreflightPlan;
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict};
-use crate::page::grouped;
+use crate::page::{grouped, number};
 use crate::report::{ReportError, ReportFiles};
 
 /// Two builds, compared.
@@ -86,6 +86,19 @@ pub struct Count {
     pub verdict: &'static str,
 }
 
+impl Count {
+    pub fn differs(&self) -> bool {
+        self.verdict != "none"
+    }
+
+    /// What is known of one that differs.
+    pub fn in_words(&self, per: &str) -> String {
+        let Self { name, base, change, verdict } = self;
+        let more = if *base > 0.0 { format!(" ({:+.1} %)", 100.0 * (change / base - 1.0)) } else { String::new() };
+        format!("{name}: {verdict}, {} per {per} instead of {}{more}", number(*change), number(*base))
+    }
+}
+
 /// As a share.
 const COUNT_DIFFERS_MIN: f64 = 0.005;
 /// Of a subsystem.
@@ -142,6 +155,16 @@ impl PreflightReport {
     /// Subsystems and headings of which something was seen.
     pub fn seen(&self) -> impl Iterator<Item = &Finding> {
         self.all().filter(|finding| finding.verdict.is_seen())
+    }
+
+    /// They change neither `passed` nor `verdict`.
+    pub fn counts_that_differ(&self) -> impl Iterator<Item = &Count> {
+        self.counts.iter().filter(|count| count.differs())
+    }
+
+    /// That no time differs; of counts that do, it says nothing.
+    pub fn nothing_seen(&self) -> &'static str {
+        if self.counts_that_differ().next().is_none() { "no difference seen" } else { "no difference in time seen" }
     }
 
     /// Those whose time of all steps lies outside of their interval, with the shift of all steps.
@@ -367,6 +390,9 @@ mod tests {
         let told: Vec<_> = found.iter().map(|count| (count.name, count.verdict)).collect();
         assert_eq!(told, [("allocations", "more"), ("packets_out", "none"), ("bytes_out", "none")]);
         assert_eq!((found[0].base, found[0].change), (10.0, 11.5));
+        assert_eq!(found[0].in_words("frame"), "allocations: more, 11.5 per frame instead of 10 (+15.0 %)");
+        let fewer = Count { name: "bytes_out", base: 0.5, change: 0.0, verdict: "fewer" };
+        assert_eq!(fewer.in_words("tick"), "bytes_out: fewer, 0 per tick instead of 0.500 (-100.0 %)");
     }
 
     #[test]
