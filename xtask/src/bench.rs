@@ -6,6 +6,7 @@
 //! and command. The bench against other libraries is a workspace of its own and is built by `peers`, which runs `crowd`, too.
 
 mod commits;
+mod machine;
 mod peers;
 mod plants;
 

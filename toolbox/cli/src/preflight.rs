@@ -8,12 +8,14 @@ use std::{
 };
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use throng::{
     recording::RecordingFiles,
     text_table::{Cell, Column, TextTable},
 };
 use throng_game::Game;
+use throng_history::Machine;
 use throng_lab::preflight::{
     self, PreflightPlan, PreflightReport,
     binaries::{self, Builder},
@@ -68,8 +70,8 @@ pub struct PreflightArguments {
     /// Where the processor does not count instructions, count those of some frames with valgrind: takes minutes.
     #[arg(long, conflicts_with = "repeat")]
     valgrind: bool,
-    /// Run so often, and append each run to runs.jsonl in the report's folder; runs of the same builds, game and options that are
-    /// there already count, so that it can be stopped and started again. Ends with status 1 if any run saw something.
+    /// Run so often, and append each run to runs.jsonl in the report's folder; runs of the same builds, game and options on a machine
+    /// like this one that are there already count, so that it can be stopped and started again. Ends with status 1 if any run saw something.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeat: Option<u32>,
     /// Test switch: the second takes so much more in a subsystem, in percent of its own time, by work, cache misses or a wait.
@@ -211,13 +213,44 @@ fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<Pref
     Ok(report)
 }
 
-/// What a run was of. Runs count together only where all of this is the same.
-fn identity(plan: &PreflightPlan) -> Value {
-    let build = |path: &Path, words: &[String]| json!({"content": binaries::content(path), "words": words});
-    json!({
-        "base": build(&plan.base, &plan.base_words), "change": build(&plan.change, &plan.change_words), "played": plan.words,
-        "seconds": plan.seconds, "pair_s": plan.pair_s, "frames_per_step": plan.frames_per_step,
-    })
+/// What a run was of. Runs count together only where all of this is the same, and machines are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Identity {
+    base: BuildIdentity,
+    change: BuildIdentity,
+    played: Vec<String>,
+    seconds: u32,
+    pair_s: f64,
+    frames_per_step: u32,
+    /// By its names: a calibration of each start would part runs of one host.
+    machine: Machine,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct BuildIdentity {
+    content: String,
+    words: Vec<String>,
+}
+
+impl Identity {
+    fn new(plan: &PreflightPlan, machine: Machine) -> Self {
+        let build =
+            |path: &Path, words: &[String]| BuildIdentity { content: binaries::content(path), words: words.to_vec() };
+        Self {
+            base: build(&plan.base, &plan.base_words),
+            change: build(&plan.change, &plan.change_words),
+            played: plan.words.clone(),
+            seconds: plan.seconds,
+            pair_s: plan.pair_s,
+            frames_per_step: plan.frames_per_step,
+            machine,
+        }
+    }
+
+    /// Whether the other is of the same in all but the machine.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        *self == Self { machine: self.machine.clone(), ..other.clone() }
+    }
 }
 
 /// Runs that are in a file already.
@@ -227,21 +260,31 @@ struct Counted {
     /// Of these: saw something; could say nothing.
     seen: u32,
     unknown: u32,
-    /// Lines of other builds, games or options, which do not count.
+    /// Lines of other builds, games or options, or that do not say of which machine they are, which do not count.
     of_others: u32,
+    /// Lines of another machine, which do not count either, and in what the last of them is unlike this one.
+    of_other_machines: u32,
+    machine_differences: Vec<String>,
     /// The last line was not written to its end: that run is run again.
     is_torn: bool,
 }
 
 impl Counted {
-    fn read(text: &str, identity: &Value) -> Self {
+    fn read(text: &str, identity: &Identity) -> Self {
         let mut counted = Self { is_torn: !text.is_empty() && !text.ends_with('\n'), ..Self::default() };
         for line in text.lines().filter(|line| !line.is_empty()) {
             let Ok(run) = serde_json::from_str::<Value>(line) else { continue };
-            if run["of"] == *identity {
-                counted.add(&run);
-            } else {
+            let of = Identity::deserialize(&run["of"]).ok().filter(|of| identity.is_of_the_same(of));
+            let Some(of) = of else {
                 counted.of_others += 1;
+                continue;
+            };
+            match of.machine.differences(&identity.machine) {
+                differences if differences.is_empty() => counted.add(&run),
+                differences => {
+                    counted.of_other_machines += 1;
+                    counted.machine_differences = differences;
+                }
             }
         }
         counted
@@ -257,13 +300,21 @@ impl Counted {
 /// Many runs, of which those that are in the file already are not run again.
 fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, stop: &StopFlag) -> CommandResult {
     let path = arguments.report.join("runs.jsonl");
-    let identity = identity(plan);
+    let identity = Identity::new(plan, Machine::by_name());
     let mut counted = Counted::read(&std::fs::read_to_string(&path).unwrap_or_default(), &identity);
     if counted.of_others > 0 {
         remark(format_args!(
-            "note {} runs in {} are of other builds, another game or other options, and do not count; --report names another folder",
+            "note {} runs in {} are of other builds, another game or other options, or name no machine, and do not count; --report names another folder",
             counted.of_others,
             path.display()
+        ));
+    }
+    if counted.of_other_machines > 0 {
+        remark(format_args!(
+            "note {} runs in {} were on another machine ({}), and do not count; --report names another folder",
+            counted.of_other_machines,
+            path.display(),
+            counted.machine_differences.join("; ")
         ));
     }
     while counted.runs < count {
@@ -291,11 +342,11 @@ fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, stop
             counted.unknown
         ));
     }
-    let Counted { runs, seen, unknown, of_others, .. } = counted;
+    let Counted { runs, seen, unknown, of_others, of_other_machines, .. } = counted;
     if arguments.json {
         say(json!({
             "runs": runs, "runs_that_saw_something": seen, "runs_that_could_say_nothing": unknown, "runs_of_others": of_others,
-            "file": path,
+            "runs_of_other_machines": of_other_machines, "file": path,
         }))?;
     } else {
         let path = path.display();
@@ -441,10 +492,12 @@ mod tests {
         }
     }
 
-    /// Promise: runs of another build, game or option are not taken for ours, and a torn line is no run.
+    /// Promise: runs of another build, game, option or machine are not taken for ours, and a torn line is no run.
     #[test]
     fn only_runs_of_the_same_builds_and_the_same_play_count() {
-        let (ours, other) = (identity(&plan("--game duel")), identity(&plan("--game frontier")));
+        let here = || Machine { cpu: "EPYC".into(), cores: 2, memory_mb: 4_000, ..Machine::default() };
+        let of = |words, machine| json!(Identity::new(&plan(words), machine));
+        let (ours, other) = (of("--game duel", here()), of("--game frontier", here()));
         let line = |of: &Value, seen: Value, verdict: Seen| {
             format!("{}\n", json!({"of": of, "seen": seen, "verdict": verdict}))
         };
@@ -456,8 +509,21 @@ mod tests {
             line(&ours, json!([]), Seen::Unknown),
             "{\"run\": 4, \"ver".to_owned(),
         ];
-        let counted = Counted::read(&text.concat(), &ours);
-        assert_eq!(counted, Counted { runs: 3, seen: 1, unknown: 1, of_others: 2, is_torn: true });
-        assert_eq!(Counted::read("", &ours), Counted::default());
+        let identity = Identity::new(&plan("--game duel"), here());
+        let counted = Counted::read(&text.concat(), &identity);
+        let expect = Counted { runs: 3, seen: 1, unknown: 1, of_others: 2, is_torn: true, ..Counted::default() };
+        assert_eq!(counted, expect);
+        assert_eq!(Counted::read("", &identity), Counted::default());
+
+        let mut nobodys = ours.clone();
+        nobodys.as_object_mut().unwrap().remove("machine");
+        let text = [
+            line(&of("--game duel", Machine { cpu: "Xeon".into(), ..here() }), json!([]), Seen::None),
+            line(&of("--game duel", Machine { memory_mb: 4_001, ..here() }), json!([]), Seen::None),
+            line(&nobodys, json!([]), Seen::None),
+        ];
+        let counted = Counted::read(&text.concat(), &identity);
+        assert_eq!((counted.runs, counted.of_other_machines, counted.of_others), (1, 1, 1), "{counted:?}");
+        assert_eq!(counted.machine_differences, ["processor: Xeon and EPYC"]);
     }
 }

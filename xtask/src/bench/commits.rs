@@ -3,8 +3,8 @@
 //! where nothing was planted.
 //!
 //! The two are branches that part where the work is planted, so what came before is played once and counts for both. They are played by
-//! turns. Runs are the state of the bench, too: one that was stopped goes on where it was, in `reports/history-commits`. Another plan, and
-//! another commit of this repository, which the game stands on, need another folder.
+//! turns. Runs are the state of the bench, too: one that was stopped goes on where it was, in `reports/history-commits`. Another plan,
+//! another commit of this repository, which the game stands on, and another machine need another folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,11 +48,19 @@ struct Words {
 #[derive(PartialEq, Serialize, Deserialize)]
 struct Plan {
     throng: String,
+    machine: String,
     commits: u32,
     planted: u32,
     percent: u32,
     runs: u32,
     seconds: u32,
+}
+
+impl Plan {
+    /// Whether a file has this very plan.
+    fn is_in(&self, text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|made: Self| made == *self)
+    }
 }
 
 /// So many that frames have work: what a tick of a tenth of a millisecond takes depends on what the host's caches hold by chance, and
@@ -101,15 +109,20 @@ impl<'w> Bench<'w> {
     fn begin(words: &'w Words) -> Result<Self, XtaskError> {
         let out = step::root().join(&words.out);
         let &Words { commits, planted, percent, runs, seconds, .. } = words;
-        let plan = Plan { throng: super::peers::commit(), commits, planted, percent, runs, seconds };
+        let (throng, machine) = (super::peers::commit(), super::machine::here());
+        let plan = Plan { throng, machine, commits, planted, percent, runs, seconds };
         let (file, folder) = (out.join("plan.json"), out.join("game"));
         if let Ok(text) = fs::read_to_string(&file) {
-            return match serde_json::from_str(&text) {
-                Ok(made) if plan == made => Ok(Self { words, game: NewGame::in_folder(&folder), out }),
-                _ => {
-                    Err(usage(&file, &format!("is another plan than {}; name another folder with --out", json!(plan))))
-                }
-            };
+            if !plan.is_in(&text) {
+                return Err(usage(
+                    &file,
+                    &format!(
+                        "is another plan, or of another machine, than {}; name another folder with --out",
+                        json!(plan)
+                    ),
+                ));
+            }
+            return Ok(Self { words, game: NewGame::in_folder(&folder), out });
         }
         command::built()?;
         // Without a plan nothing was played of it yet.
@@ -288,6 +301,26 @@ fn usage(path: &Path, words: &str) -> XtaskError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Promise: runs of another machine, or of one that is not known, are not gone on with.
+    #[test]
+    fn a_plan_of_another_machine_is_another_plan() {
+        let plan = |machine: &str| Plan {
+            throng: "1234".to_owned(),
+            machine: machine.to_owned(),
+            commits: 20,
+            planted: 11,
+            percent: 15,
+            runs: 3,
+            seconds: 15,
+        };
+        assert!(plan("AMD EPYC").is_in(&json!(plan("AMD EPYC")).to_string()));
+        let mut of_before = json!(plan("AMD EPYC"));
+        of_before.as_object_mut().unwrap().remove("machine");
+        for other in [json!(plan("Xeon")), of_before] {
+            assert!(!plan("AMD EPYC").is_in(&other.to_string()), "{other}");
+        }
+    }
 
     #[test]
     fn the_work_has_its_place_in_the_template() {

@@ -3,8 +3,8 @@
 //!
 //! Twenty: twelve of 2 % by the processor's work, five of 2 % by cache misses at equal instructions, three of 10 % by waits. A short
 //! look at each game says which subsystems have 2 % of a frame; plants go round among them. The plan and each result are lines of a
-//! file, so that a bench that was stopped goes on where it was: `reports/preflight-plants/results.jsonl`. Another program or another
-//! length needs another file.
+//! file, so that a bench that was stopped goes on where it was: `reports/preflight-plants/results.jsonl`. Another program, another
+//! length or another machine needs another file.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -16,6 +16,7 @@ use clap::Parser;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::machine;
 use crate::error::XtaskError;
 use crate::step::{self, cargo};
 use crate::web::PLAYED;
@@ -59,6 +60,9 @@ struct Plant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
     commit: String,
+    /// Empty in files from before machines were told apart.
+    #[serde(default)]
+    machine: String,
     seconds: u32,
     more: Vec<String>,
     plants: Vec<Plant>,
@@ -141,17 +145,10 @@ pub(super) fn run(words: &[String]) -> Result<(), XtaskError> {
 fn begin(words: &Words, program: &Path, file: &Path) -> Result<(Plan, Vec<Outcome>), XtaskError> {
     if let Ok(text) = fs::read_to_string(file) {
         let (plan, done) = read(&text).ok_or_else(|| usage(file, "has no plan in its first line"))?;
-        let ours = (super::peers::commit(), words.seconds, &words.more, words.plants as usize);
-        if (plan.commit.clone(), plan.seconds, &plan.more, plan.plants.len()) != ours {
-            return Err(usage(
-                file,
-                &format!(
-                    "is of commit {}, {} s and {} plants; name another folder with --out",
-                    plan.commit,
-                    plan.seconds,
-                    plan.plants.len()
-                ),
-            ));
+        let (commit, machine) = (super::peers::commit(), machine::here());
+        let ours = (&commit, &machine, words.seconds, &words.more, words.plants as usize);
+        if (&plan.commit, &plan.machine, plan.seconds, &plan.more, plan.plants.len()) != ours {
+            return Err(usage(file, &other_plan(&plan, &commit, &machine)));
         }
         if !text.ends_with('\n') {
             // The last line was not written to its end.
@@ -170,9 +167,21 @@ fn begin(words: &Words, program: &Path, file: &Path) -> Result<(Plan, Vec<Outcom
         games.push((game.to_owned(), large(&report)));
     }
     let plants = plants(&games, words.plants as usize).map_err(XtaskError::Usage)?;
-    let plan = Plan { commit: super::peers::commit(), seconds: words.seconds, more: words.more.clone(), plants };
+    let (commit, machine) = (super::peers::commit(), machine::here());
+    let plan = Plan { commit, machine, seconds: words.seconds, more: words.more.clone(), plants };
     append(file, &plan)?;
     Ok((plan, Vec::new()))
+}
+
+/// Why a file is not gone on with.
+fn other_plan(plan: &Plan, commit: &str, machine: &str) -> String {
+    let theirs = if plan.machine.is_empty() { "a machine that it does not name" } else { &plan.machine };
+    let (seconds, plants) = (plan.seconds, plan.plants.len());
+    format!(
+        "is of commit {}, {seconds} s and {plants} plants, on {theirs}; here are commit {commit} and {machine}, and results of both do not \
+         count together; name another folder with --out",
+        plan.commit
+    )
 }
 
 fn read(text: &str) -> Option<(Plan, Vec<Outcome>)> {
@@ -376,10 +385,35 @@ mod tests {
     #[test]
     fn a_file_of_results_is_gone_on_with_after_its_last_whole_line() {
         let plants = plants(&games(), 3).unwrap();
-        let plan = Plan { commit: "1234".to_owned(), seconds: 240, more: Vec::new(), plants: plants.clone() };
+        let (commit, machine) = ("1234".to_owned(), "AMD EPYC".to_owned());
+        let plan = Plan { commit, machine, seconds: 240, more: Vec::new(), plants: plants.clone() };
         let one = outcome(&plants[0], &Value::Null, 1.0);
         let text = format!("{}\n{}\n{{\"plant\":", json!(plan), json!(one));
-        assert_eq!(read(&text), Some((plan, vec![one])));
+        assert_eq!(read(&text), Some((plan.clone(), vec![one])));
         assert_eq!(read("nothing\n"), None);
+        let mut of_before = json!(plan);
+        of_before.as_object_mut().unwrap().remove("machine");
+        let (of_before, _) = read(&of_before.to_string()).unwrap();
+        assert!(other_plan(&of_before, "1234", "Xeon").contains("on a machine that it does not name; here are"));
+    }
+
+    /// Promise: results of another machine are not gone on with, whatever else is the same.
+    #[test]
+    fn a_file_of_another_machine_is_refused() {
+        let folder = std::env::temp_dir().join(format!("throng-plants-{}", std::process::id()));
+        let file = folder.join("results.jsonl");
+        let words = Words::try_parse_from(["--plants", "3"]).unwrap();
+        let begun = |machine: &str| {
+            let plants = plants(&games(), 3).unwrap();
+            let (commit, machine) = (super::super::peers::commit(), machine.to_owned());
+            let plan = Plan { commit, machine, seconds: words.seconds, more: Vec::new(), plants };
+            let _ = fs::remove_dir_all(&folder);
+            append(&file, &plan).unwrap();
+            begin(&words, Path::new("no-program"), &file).map(|(plan, _)| plan.machine)
+        };
+        assert_eq!(begun(&machine::here()).unwrap(), machine::here());
+        let error = begun("Xeon, 64 cores").unwrap_err().to_string();
+        assert!(error.contains("on Xeon, 64 cores; here are") && error.contains("--out"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
