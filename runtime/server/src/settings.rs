@@ -247,12 +247,14 @@ impl Settings {
         Ok((settings, game))
     }
 
-    /// The file's text without what is secret: for whoever keeps it beside what the server did. Comments are left out.
-    pub fn text_without_secrets(&self) -> String {
+    /// The file's text for whoever keeps it beside what the server did: `[game]` whole, and of the server's own sections what
+    /// is a number or true or false. Keys, passwords, addresses and names are texts, so no new key can be forgotten here, and
+    /// each key that is left out has a default. Comments are left out, too.
+    pub fn text_to_record(&self) -> String {
         let Ok(mut table) = self.text.parse::<toml::Table>() else { return String::new() };
-        for (section, key) in [("server", "private_key"), ("saves", "postgres")] {
-            if let Some(section) = table.get_mut(section).and_then(toml::Value::as_table_mut) {
-                section.remove(key);
+        for (_, section) in table.iter_mut().filter(|(name, _)| *name != "game") {
+            if let Some(section) = section.as_table_mut() {
+                section.retain(|_, value| value.is_integer() || value.is_float() || value.is_bool());
             }
         }
         toml::to_string(&table).unwrap_or_default()

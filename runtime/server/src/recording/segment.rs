@@ -107,7 +107,8 @@ pub struct Group {
     pub at_ms: u32,
     /// Where it stands in the segment.
     pub at: usize,
-    raw: Vec<u8>,
+    /// The blocks, unpacked.
+    pub(super) raw: Vec<u8>,
 }
 
 impl<'a> SegmentReader<'a> {

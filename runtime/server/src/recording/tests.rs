@@ -10,7 +10,13 @@ use std::{
     },
 };
 
-use throng_world::ids::WorldId;
+use throng_net::protocol::PrivateKey;
+use throng_platform::clock::{Clock, ManualClock};
+use throng_replication::SchemaBuilder;
+use throng_world::{
+    ids::{WorldId, WorldKindId},
+    world_kind::Hertz,
+};
 
 use super::{
     blocks::{self, About, Block, CheckpointReason, EndReason, WorldPlan},
@@ -18,6 +24,12 @@ use super::{
     segment::{SegmentFault, SegmentHeading, SegmentReader, write_group},
     segments_in,
     writer::{Disk, Files, Order, SegmentWrite, Writer},
+};
+use crate::{
+    lifecycle::NewWorld,
+    server::Server,
+    settings::Settings,
+    testing::{TestKind, environment},
 };
 
 const SPEC: &str = include_str!("../../../../docs/spec/recording.md");
@@ -250,6 +262,76 @@ fn segments_stay_within_their_bytes_and_each_says_what_it_is_of() {
     }
     assert!(numbers.is_sorted() && numbers.last() == Some(&199));
     assert_eq!(numbers.len() as u32, 200 - numbers[0], "none is missing between them");
+}
+
+/// Settings in which every text that may be secret, or say where somebody is, has one of [`MARKS`] in it.
+const SECRETIVE: &str = r#"
+[server]
+address = "127.0.0.1:40000" # hunter2
+public_addresses = ["203.0.113.7:40000"]
+admin_names = ["hunter2.example"]
+admin_keys_file = "hunter2.keys"
+private_key = "5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e"
+token_journal = "hunter2.used"
+[saves]
+store = "postgres"
+postgres = "host=203.0.113.7 user=throng password=hunter2"
+[recorder]
+rules = "hunter2.toml"
+[recording]
+segment_s = 7
+[browser]
+origins = ["https://hunter2.example"]
+certificate_file = "hunter2.pem"
+certificate_key_file = "hunter2.pem"
+[analytics]
+url = "https://somebody:hunter2@203.0.113.7/?token=hunter2"
+key_file = "hunter2.key"
+spool = "hunter2"
+server = "hunter2"
+[object_store]
+endpoint = "https://hunter2@203.0.113.7"
+bucket = "hunter2"
+prefix = "hunter2"
+region = "hunter2"
+key_file = "hunter2.key"
+name = "hunter2"
+[game]
+greeting = "good evening"
+"#;
+
+/// The last two are keys as bytes: that of the settings, and one from elsewhere.
+const MARKS: [&[u8]; 5] = [b"hunter2", b"203.0.113.7", b"5e5e5e5e", &[0x5E; 32], &[0xA7; 32]];
+
+/// Promise: no key, password, address or file's name of the server's own settings is in any segment, whatever it is for; nor is
+/// the key that tokens are made with, if it is from elsewhere.
+#[test]
+fn no_secret_of_the_settings_is_in_a_segment() {
+    let folder = Folder::new("secrets");
+    let mut settings = Settings::parse("throng.toml", SECRETIVE).unwrap();
+    settings.recording.folder = Some(folder.0.clone());
+    let clock = ManualClock::new();
+    let mut environment = environment(Arc::new(clock.clone()));
+    environment.private_key = PrivateKey::new([0xA7; 32]);
+    let mut server = Server::with_environment(&settings, SchemaBuilder::new().build(), environment);
+    server.add_kind(TestKind::new("dots", Hertz(20), |_| {})).unwrap();
+    server.create_world_as(NewWorld::new(WorldKindId(0), 7)).unwrap();
+    server.prepare(clock.now()).unwrap();
+    for frame in 0..30 {
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+    }
+    server.end_recording();
+    let mut unpacked = Vec::new();
+    for segment in segments_in(&folder.0).unwrap() {
+        let bytes = fs::read(&segment.path).unwrap();
+        SegmentReader::new(&bytes).unwrap().for_each(|group| unpacked.extend(group.unwrap().raw));
+    }
+    let has = |mark: &[u8]| unpacked.windows(mark.len()).any(|bytes| bytes == mark);
+    assert!([&b"segment_s = 7"[..], b"good evening", b"dots"].into_iter().all(has), "this is what was recorded");
+    for mark in MARKS {
+        assert!(!has(mark), "{:?} is in a segment", String::from_utf8_lossy(mark));
+    }
 }
 
 /// Takes bytes until it is full, as a disk does: some of what it is given last, and then an error.
