@@ -16,10 +16,10 @@ use rand::RngCore;
 use throng_metrics::game::counter_name;
 use throng_pack::Pack;
 use throng_platform::clock::{Clock, ManualClock};
-use throng_replication::{SchemaBuilder, StateHash, StateHasher};
+use throng_replication::{ClientInput, SchemaBuilder, StateHash, StateHasher};
 use throng_world::{input_log::LoggedTick, prelude::*};
 
-use super::{DoneTick, Extent, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, WhatDiffers};
+use super::{DoneTick, Extent, OtherGame, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, WhatDiffers};
 use crate::{
     lifecycle::NewWorld,
     recording::{RecordingControl, RecordingFiles, TailFault, WorldPlan, segments_in},
@@ -32,6 +32,8 @@ use crate::{
 #[derive(Component, Pack, Clone, Copy)]
 #[pack(name = "test.count")]
 struct Count(u32);
+
+impl ClientInput for Count {}
 
 #[derive(Component, Pack, Clone, Copy)]
 #[pack(name = "test.luck")]
@@ -269,6 +271,22 @@ fn a_recording_of_another_game_is_refused() {
     other.name = "cards".to_owned();
     let error = other.replay(&recording, &ReplayOptions::default()).unwrap_err().to_string();
     assert_eq!(error, "the recording is of dice, and this is cards; name it with --game dice");
+}
+
+#[test]
+fn a_recording_of_another_schema_is_refused_and_names_the_build_that_wrote_it() {
+    let old = Build { version: "0.1.0".to_owned(), commit: "old".to_owned() };
+    let folder = record_by(old, "schema", 20, Duration::ZERO, true);
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let mut other = game(&folder.0, NEVER);
+    let recorded = other.schema.hash();
+    other.schema = SchemaBuilder::new().input::<Count>().build();
+    let here = other.schema.hash();
+    let refusal = OtherGame::Schema { game: "dice".to_owned(), recorded, here, build: "0.1.0 (old)".to_owned() };
+    assert_eq!(other.check(recording.about()), Err(refusal.clone()));
+    let error = other.replay(&recording, &ReplayOptions::default()).unwrap_err();
+    assert_eq!(error, refusal);
+    assert!(error.to_string().ends_with("replay it with the build that wrote it, 0.1.0 (old)"), "{error}");
 }
 
 #[test]
