@@ -13,7 +13,7 @@ use clap::Args;
 use throng::{
     ids::WorldId,
     recording::{About, Block, RecordingFiles, WorldPlan},
-    replay::{ReplayGame, ReplayOptions, ReplayReport},
+    replay::{Divergence, ReplayGame, ReplayOptions, ReplayReport},
     world_facts::WorldFacts,
 };
 use throng_crash::{CrashGuard, CrashSettings};
@@ -156,6 +156,9 @@ fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {
     for divergence in divergences.iter().take(LINES_MAX) {
         say(divergence)?;
     }
+    if let Some(hint) = exact_tick_hint(divergences) {
+        remark(hint);
+    }
     let more = [failures.len(), gaps.len(), divergences.len()].map(|count| count.saturating_sub(LINES_MAX));
     if more.iter().any(|count| *count > 0) {
         remark(format_args!("and {} failures, {} gaps and {} divergences more", more[0], more[1], more[2]));
@@ -172,6 +175,13 @@ fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {
         divergences.len(),
         report.states
     ))
+}
+
+/// What names the tick itself, where a divergence has a range of them.
+fn exact_tick_hint(divergences: &[Divergence]) -> Option<&'static str> {
+    divergences.iter().any(|divergence| !divergence.is_exact()).then_some(
+        "note a recording with hash_period_s = 0 in [recording] has a hash of every tick, and its replay names the first tick exactly",
+    )
 }
 
 fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> serde_json::Value {
@@ -215,25 +225,45 @@ fn seconds(took: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use throng::replay::Divergence;
-
     use super::*;
 
-    /// Promise: where a later build goes another way that is told and is no failure; a world that it cannot make is one.
-    #[test]
-    fn states_of_another_build_need_not_be_equal() {
-        let divergence = Divergence {
+    fn divergence(equal_at: Option<u32>, ticks: u32) -> Divergence {
+        Divergence {
             world: WorldId::new(7, 0),
             kind: "hideout".to_owned(),
             at_ms: 0,
-            equal_at: Some(3),
-            ticks: 4,
-            ticks_recorded: 4,
+            equal_at,
+            ticks,
+            ticks_recorded: ticks,
             components: Vec::new(),
             entities: Vec::new(),
             entities_count: 0,
             random_differs: false,
+        }
+    }
+
+    /// Promise: where one divergence has a range of ticks it is said what names the tick, and only there.
+    #[test]
+    fn a_range_of_ticks_comes_with_what_would_name_the_tick() {
+        let check = |found: &[(Option<u32>, u32)], expect: bool| {
+            let found: Vec<_> = found.iter().map(|(equal_at, ticks)| divergence(*equal_at, *ticks)).collect();
+            assert_eq!(
+                exact_tick_hint(&found).is_some_and(|hint| hint.contains("hash_period_s = 0")),
+                expect,
+                "{found:?}"
+            );
         };
+        check(&[], false);
+        check(&[(Some(3), 4)], false);
+        check(&[(None, 1)], false);
+        check(&[(Some(3), 4), (Some(3_901), 4_001)], true);
+        check(&[(None, 100)], true);
+    }
+
+    /// Promise: where a later build goes another way that is told and is no failure; a world that it cannot make is one.
+    #[test]
+    fn states_of_another_build_need_not_be_equal() {
+        let divergence = divergence(Some(3), 4);
         let check = |is_other_build, has_failures: bool, fails| {
             let failures = has_failures.then(|| (WorldId::new(7, 0), "no kind".to_owned())).into_iter().collect();
             let divergences = vec![divergence.clone()];

@@ -127,6 +127,13 @@ fn entities(recorded: &RecordedHash<'_>, parts: &StateParts) -> (Vec<Found>, usi
     (found, count)
 }
 
+impl Divergence {
+    /// It is known in which tick it happened, since the state before that was held against its hash, too.
+    pub fn is_exact(&self) -> bool {
+        self.equal_at.unwrap_or(0) + 1 >= self.ticks
+    }
+}
+
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tick = self.ticks.saturating_sub(1);
