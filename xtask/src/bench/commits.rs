@@ -263,27 +263,13 @@ impl<'w> Bench<'w> {
             .map_err(|cause| usage(&page, &format!("`history --json` said no JSON: {cause}")))?;
         println!("{branch}: {} runs, {}", told["runs"], page.display());
         let changes = told["changes"].as_array().map_or(&[][..], Vec::as_slice);
-        let text = |change: &Value, key: &str| change[key].as_str().unwrap_or_default().to_owned();
-        let mut faults = Vec::new();
-        let mut is_named = false;
         for change in changes {
             let row =
-                ["subsystem", "verdict", "good_commit", "likely_commit", "bad_commit"].map(|key| text(change, key));
+                ["subsystem", "verdict", "good_commit", "likely_commit", "bad_commit"].map(|key| text_of(change, key));
             let percent = change["change_percent"].as_f64().unwrap_or_default();
             println!("  {} {percent:.1} % {} suspects", row.join(" "), change["suspects_count"]);
-            let is_it = planted == Some(row[3].as_str()) && row[0] == SUBSYSTEM && row[1] == "slower";
-            is_named |= is_it;
-            if !is_it {
-                faults.push(format!(
-                    "{branch}: {} was named {} since {}, where nothing was planted",
-                    row[0], row[1], row[3]
-                ));
-            }
         }
-        if let Some(commit) = planted.filter(|_| !is_named) {
-            faults.push(format!("{branch}: {SUBSYSTEM} was not named slower since {commit}"));
-        }
-        Ok(faults)
+        Ok(faults_of(branch, changes, planted))
     }
 
     fn git(&self, words: &[&str]) -> Result<String, XtaskError> {
@@ -292,6 +278,31 @@ impl<'w> Bench<'w> {
         git.args(words).current_dir(self.game.folder());
         step::output_of("git", &mut git, "it is about the scratch game of this bench; remove that folder to begin anew")
     }
+}
+
+fn text_of<'a>(change: &'a Value, key: &str) -> &'a str {
+    change[key].as_str().unwrap_or_default()
+}
+
+/// What is wrong with the changes that `history` names on a branch: just the planted one is to be there, with one suspect.
+fn faults_of(branch: &str, changes: &[Value], planted: Option<&str>) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut is_named = false;
+    for change in changes {
+        let [subsystem, verdict, likely] = ["subsystem", "verdict", "likely_commit"].map(|key| text_of(change, key));
+        let is_it = planted == Some(likely) && subsystem == SUBSYSTEM && verdict == "slower";
+        is_named |= is_it;
+        if !is_it {
+            faults.push(format!("{branch}: {subsystem} was named {verdict} since {likely}, where nothing was planted"));
+        } else if change["suspects_count"] != 1 {
+            let suspects = &change["suspects_count"];
+            faults.push(format!("{branch}: {subsystem} was named with {suspects} suspects, and {likely} alone is one"));
+        }
+    }
+    if let Some(commit) = planted.filter(|_| !is_named) {
+        faults.push(format!("{branch}: {SUBSYSTEM} was not named slower since {commit}"));
+    }
+    faults
 }
 
 fn usage(path: &Path, words: &str) -> XtaskError {
@@ -320,6 +331,29 @@ mod tests {
         for other in [json!(plan("Xeon")), of_before] {
             assert!(!plan("AMD EPYC").is_in(&other.to_string()), "{other}");
         }
+    }
+
+    /// Promise: the planted commit alone, in its subsystem alone, passes; everything else that is named is a fault.
+    #[test]
+    fn the_planted_commit_passes_if_it_is_the_only_suspect() {
+        let change = |subsystem: &str, verdict: &str, likely: &str, suspects: u32| {
+            serde_json::json!({
+                "subsystem": subsystem, "verdict": verdict, "likely_commit": likely, "suspects_count": suspects,
+            })
+        };
+        let check = |changes: &[Value], planted: Option<&str>, expect: usize| {
+            let faults = faults_of("planted", changes, planted);
+            assert_eq!(faults.len(), expect, "{faults:?}");
+        };
+        let it = change(SUBSYSTEM, "slower", "c7", 1);
+        check(&[], None, 0);
+        check(std::slice::from_ref(&it), Some("c7"), 0);
+        check(&[change(SUBSYSTEM, "slower", "c7", 10)], Some("c7"), 1);
+        check(std::slice::from_ref(&it), None, 1);
+        check(&[], Some("c7"), 1);
+        check(&[it, change("replication", "slower", "c7", 1)], Some("c7"), 1);
+        check(&[change(SUBSYSTEM, "slower", "c8", 1)], Some("c7"), 2);
+        check(&[change(SUBSYSTEM, "faster", "c7", 1)], Some("c7"), 2);
     }
 
     #[test]
