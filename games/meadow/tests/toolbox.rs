@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Output, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -61,7 +61,7 @@ impl Said {
     }
 }
 
-/// A server that speaks with its parent. Killed when dropped.
+/// A server, or a workload, that speaks with its parent. Killed when dropped.
 struct Server {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -72,12 +72,16 @@ impl Server {
     fn start(folder: &Path, line: &str) -> Self {
         let line = format!("serve --address 127.0.0.1:0 --admin-address 127.0.0.1:0 --status-json {line}");
         let mut command = meadow(folder, &line);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(fs::File::create(folder.join("log")).unwrap());
-        let mut child = command.spawn().expect("it starts");
-        let lines = BufReader::new(child.stdout.take().expect("a pipe was asked for"));
-        let mut server = Self { child, lines, ready: Value::Null };
+        command.stderr(fs::File::create(folder.join("log")).unwrap());
+        let mut server = Self::speaking(command);
         server.ready = server.hear("ready");
         server
+    }
+
+    fn speaking(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe was asked for"));
+        Self { child, lines, ready: Value::Null }
     }
 
     /// What its next line says; it is `kind` and nothing else.
@@ -246,6 +250,35 @@ fn a_preflight_names_the_subsystem_that_is_slower_and_sees_nothing_between_equal
 
     let gone = run(&folder, "preflight --base no-such-thing --change no-such-thing");
     gone.check_refused(&["--base no-such-thing is no file, no folder, and no revision"]);
+}
+
+/// Promise: a workload that is to record does so while it is measured, and leaves nothing behind.
+#[test]
+fn a_workload_records_where_it_is_told_to_and_removes_that() {
+    let _alone = alone();
+    let check = |words: &str, records: bool| {
+        let folder = folder("meadow-workload");
+        let mut command = meadow(&folder, &format!("workload --players 5 {words}"));
+        command.env("TMPDIR", &folder);
+        let mut workload = Server::speaking(command);
+        workload.hear("ready");
+        let recorded = folder.join(format!("throng-workload-{}", workload.child.id()));
+        assert_eq!(recorded.exists(), records, "{words}");
+        // Its thread writes once a second.
+        let is_written = !records
+            || (0..100_000).any(|_| {
+                writeln!(workload.child.stdin.as_mut().expect("a pipe was asked for"), "step 1").expect("it listens");
+                workload.hear("status");
+                fs::read_dir(&recorded).expect("it is there").next().is_some()
+            });
+        assert!(is_written, "no segment in {}", recorded.display());
+        drop(workload.child.stdin.take());
+        workload.hear("report");
+        assert!(workload.child.wait().expect("a child of ours").success());
+        assert!(!recorded.exists(), "{words}");
+    };
+    check("--record", true);
+    check("", false);
 }
 
 /// Promise: a recording is a workload as bots are, and what cannot be replayed is told with its file.

@@ -77,6 +77,9 @@ pub struct PreflightArguments {
     /// Test switch: the second takes so much more in a subsystem, in percent of its own time, by work, cache misses or a wait.
     #[arg(long, value_name = "SUBSYSTEM:KIND:PERCENT", hide = true, value_parser = Slow::parse)]
     slow_change: Option<Slow>,
+    /// Test switch: the second records what enters its worlds, into a temporary folder.
+    #[arg(long, hide = true, conflicts_with = "recording")]
+    record_change: bool,
     /// Write report.json and report.html into this folder; of several recordings into one folder of it for each.
     #[arg(long, value_name = "DIR", default_value = "reports/preflight")]
     report: PathBuf,
@@ -112,16 +115,14 @@ pub fn run(
     if let Some(path) = &arguments.config {
         words.extend(["--config".to_owned(), path.display().to_string()]);
     }
-    let slow = |side: fn(&Slow) -> Slow| -> Vec<String> {
-        arguments.slow_change.iter().flat_map(|slow| side(slow).to_words()).collect()
-    };
+    let (base_words, change_words) = words_of_sides(&arguments);
     let plan = PreflightPlan {
         base,
         change,
         recording: None,
         words,
-        base_words: slow(Slow::control),
-        change_words: slow(Slow::clone),
+        base_words,
+        change_words,
         seconds: if arguments.quick { QUICK_S } else { arguments.seconds },
         pair_s: arguments.pair_s,
         frames_per_step: arguments.frames_per_step,
@@ -139,6 +140,16 @@ pub fn run(
         ([only], Some(count)) => repeat(only, count, &arguments, &stop),
         (plans, _) => run_each(plans, &arguments, &stop),
     }
+}
+
+/// What test switches say to base and change alone.
+fn words_of_sides(arguments: &PreflightArguments) -> (Vec<String>, Vec<String>) {
+    let slow = |side: fn(&Slow) -> Slow| -> Vec<String> {
+        arguments.slow_change.iter().flat_map(|slow| side(slow).to_words()).collect()
+    };
+    let mut change = slow(Slow::clone);
+    change.extend(arguments.record_change.then(|| "--record".to_owned()));
+    (slow(Slow::control), change)
 }
 
 /// Before anything is built: recordings can be opened and are of a game that is here, and nothing else is said of what is played.
@@ -475,7 +486,25 @@ fn table(findings: &[Finding]) -> TextTable {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
+
+    /// Promise: what a test switch plants is in the second alone; the first has what it is held against.
+    #[test]
+    fn test_switches_reach_one_side() {
+        let check = |said: &str, base: &str, change: &str| {
+            let words = format!("preflight --base a --change b {said}");
+            let command = PreflightArguments::augment_args(clap::Command::new("preflight"));
+            let matches = command.try_get_matches_from(words.split_whitespace()).unwrap();
+            let sides = words_of_sides(&PreflightArguments::from_arg_matches(&matches).unwrap());
+            assert_eq!((sides.0.join(" ").as_str(), sides.1.join(" ").as_str()), (base, change), "{said}");
+        };
+        check("", "", "");
+        check("--record-change", "", "--record");
+        check("--slow-change net:work:2", "--slow net:work:0", "--slow net:work:2");
+        check("--slow-change net:misses:2 --record-change", "--slow net:hits:2", "--slow net:misses:2 --record");
+    }
 
     fn plan(words: &str) -> PreflightPlan {
         PreflightPlan {

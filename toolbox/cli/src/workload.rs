@@ -2,6 +2,7 @@
 //! the parent process asks. `preflight` runs two builds of it in turns. What the two say to each other: docs/spec/workload.md.
 
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -24,7 +25,7 @@ use crate::{
 
 #[derive(Args)]
 pub struct WorkloadArguments {
-    /// Settings for the server; what they say of addresses, browsers, saves and captures does not apply. Without it
+    /// Settings for the server; what they say of addresses, browsers, saves, captures and where recordings go does not apply. Without it
     /// `throng.toml` here, if there is one.
     #[arg(long, value_name = "FILE", conflicts_with = "recording")]
     config: Option<PathBuf>,
@@ -44,6 +45,9 @@ pub struct WorkloadArguments {
     /// the `hits` that misses are held against.
     #[arg(long, value_name = "SUBSYSTEM:KIND:PERCENT", value_parser = Slow::parse)]
     slow: Option<Slow>,
+    /// Test switch: records what enters the worlds, into a temporary folder that is removed at the end.
+    #[arg(long, conflicts_with = "recording")]
+    record: bool,
 }
 
 /// Bots that are not in by then never will be (s, of the server).
@@ -63,7 +67,8 @@ pub fn run(arguments: WorkloadArguments, played: &Played<'_>, executable: Execut
 }
 
 fn play(arguments: &WorkloadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
-    let mut workload = build(arguments, played, executable)?;
+    let recorded = arguments.record.then(RecordingFolder::new).transpose()?;
+    let mut workload = build(arguments, played, executable, recorded.as_ref())?;
     if let Some(Slow { subsystem, kind, percent }) = &arguments.slow {
         workload.slow(subsystem, *kind, percent / 100.0).map_err(|error| format!("--slow: {error}"))?;
     }
@@ -75,6 +80,7 @@ fn play(arguments: &WorkloadArguments, played: &Played<'_>, executable: Executab
     while let Some(frames) = next_step(|steps| workload.scopes(steps))? {
         say_step(&workload.step(frames))?;
     }
+    workload.simulation_mut().end_recording();
     let totals = workload.simulation().totals();
     say(json!({"report": {
         "players_connected": totals.playing, "disconnects": totals.disconnects, "state_errors": totals.state_errors,
@@ -155,11 +161,14 @@ fn build(
     arguments: &WorkloadArguments,
     played: &Played<'_>,
     executable: Executable,
+    recorded: Option<&RecordingFolder>,
 ) -> Result<Workload, Box<dyn Error>> {
     let (mut settings, build_worlds) = played.game.find_settings(arguments.config.as_deref())?;
     // Nothing of this run is anybody's to keep, and without a recorder there would be no figures.
     (settings.recorder.on, settings.recorder.captures) = (true, None);
     (settings.saves.store, settings.saves.folder, settings.saves.postgres) = (SaveStore::None, None, None);
+    settings.recording.folder = recorded.map(|folder| folder.0.clone());
+    settings.recording.at_start = true;
     let behaviours = played.behaviours()?;
     let mut of_simulation = SimulationSettings::new(played.game.schema(), arguments.seed);
     of_simulation.think_hz = played.game.bots_hz();
@@ -193,6 +202,25 @@ fn build(
     }
     simulation.run_for(arguments.warm_up_s);
     Ok(Workload::new(simulation))
+}
+
+/// A temporary folder for a recording, removed with this.
+struct RecordingFolder(PathBuf);
+
+impl RecordingFolder {
+    fn new() -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("throng-workload-{}", std::process::id()));
+        // Left by a process of the same number that was killed.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).map_err(|error| format!("--record: {}: {error}", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for RecordingFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// What a test switch lets take longer.
