@@ -1,5 +1,5 @@
 // Bundles the tests under tests/ and runs them with Node's own runner: `unit`, `browser` or `live`. `load`, `hostile`, `people`,
-// `figures` and `pictures` are programs, run one after the other; a part of one is bundled beside it (tests/parts.ts).
+// `figures` and `pictures` are programs, run one after the other; their parts are bundled beside them (tests/parts.ts).
 //
 // `node run_tests.mjs KIND [NAME] [ARGUMENTS]`: all of a kind, or that one alone, such as `figures speed`.
 
@@ -21,10 +21,10 @@ const tests = isNamed ? [`${process.argv[3]}${ending}`] : all.filter((name) => n
 const given = process.argv.slice(isNamed ? 4 : 3);
 const out = join(root, "dist", kind);
 mkdirSync(out, { recursive: true });
-const partsOf = (where) => all.filter((name) => tests.includes(name.replace(where, ending)) && name.endsWith(where));
+const parts = (where) => all.filter((name) => name.endsWith(where));
 const bundle = (names, more) => build({ entryPoints: names.map((name) => join(root, "tests", name)), outdir: out, bundle: true, sourcemap: "inline", ...more });
-await bundle([...tests, ...partsOf(".process.ts")], { platform: "node", format: "esm", packages: "external", outExtension: { ".js": ".mjs" } });
-await bundle(partsOf(".page.ts"), { platform: "browser", format: "iife" });
+await bundle([...tests, ...parts(".process.ts")], { platform: "node", format: "esm", packages: "external", outExtension: { ".js": ".mjs" } });
+await bundle(parts(".page.ts"), { platform: "browser", format: "iife" });
 const files = tests.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
 const isTest = ["unit", "browser", "live"].includes(kind);
 const together = kind === "live" ? ["--test-concurrency=1"] : [];

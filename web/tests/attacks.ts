@@ -1,8 +1,12 @@
 // What hostile peers do with WebSockets, with requests, and at the admin port, each until it is told to stop. None waits for a
-// server that does not answer: a connection goes when it is over, and what has to be opened is given up after some seconds.
+// server that does not answer: a connection goes when it is over, and what has to be opened is given up after some seconds. What they
+// do with WebTransport is done in a page (sessions.page.ts).
 
 import { randomBytes } from "node:crypto";
 import { type NetConnectOpts, type Socket, connect } from "node:net";
+import type { Browser, Page } from "playwright-core";
+import { pagePart } from "./parts.ts";
+import type {} from "./sessions.page.ts";
 
 /** Where a server is attacked. */
 export interface Place {
@@ -35,6 +39,15 @@ export class Answers {
 export type Attack = (place: Place, isOver: () => boolean, answers: Answers) => Promise<void>;
 
 export const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A page with `sessions`, which attacks the server that it is of: a page may open them to its own server alone. */
+export async function openSessionsPage(browser: Browser, playUrl: string): Promise<Page> {
+  const page = await browser.newPage();
+  page.on("pageerror", (error) => console.error(String(error)));
+  await page.goto(`${playUrl}schema.js`);
+  await page.evaluate(pagePart("sessions"));
+  return page;
+}
 
 /** What has not opened or answered by then is given up (ms). */
 const WITHIN_MS = 5000;

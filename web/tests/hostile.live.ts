@@ -1,22 +1,29 @@
-// Promise: whatever strangers do with WebSockets, requests and the admin port, those who play go on: nobody is thrown out, no world stands still,
-// and no value is wrong; and pages of others and wrong keys are refused. What a tick costs meanwhile is measured by `npm run hostile`.
+// Promise: whatever strangers do with WebSockets, WebTransport sessions, requests and the admin port, those who play go on: nobody is
+// thrown out, no world stands still, and no value is wrong; and pages of others and wrong keys are refused. What a tick costs meanwhile is
+// measured by `npm run hostile`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/index.ts";
-import { ATTACKS, Answers } from "./attacks.ts";
+import { ATTACKS, Answers, openSessionsPage } from "./attacks.ts";
 import { GIVES_UP_MS, TEST_GIVES_UP_MS, start, takeSchema, takeToken, until, within } from "./live_server.ts";
+import { launch } from "./page.ts";
 
 const PEERS = 40;
+const SESSIONS = 4;
 /** They go on until the server has had this much of them: WebSockets opened, packets refused above their allowance. Some 3 s. */
 const OPENED = 500;
 const REFUSED = 20_000;
+/** And WebTransport sessions of each kind: those that make noise in datagrams are thrown out, and come again. */
+const SESSIONS_OPENED = [2, 1, 1, 1];
 /** And until each of those who play has held so many more values against the server's. */
 const CHECKS = 30;
 
-test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async (t) => {
+test("hostile peers harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async (t) => {
   const server = await start("precinct", 50);
   t.after(() => server.kill());
+  const browser = await launch();
+  t.after(() => browser.close());
   const { ways } = await takeToken(server.playUrl);
   const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin: server.adminAddress };
   const schema = new Schema((await takeSchema(server.playUrl)) as SchemaData);
@@ -32,13 +39,18 @@ test("hostile WebSockets harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, 
   const attacks = Object.values(ATTACKS);
   const answers = new Answers();
   const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(place, () => isOver, answers));
+  const page = await openSessionsPage(browser, server.playUrl);
+  await page.evaluate(([place, count]) => sessions.begin(place, count), [ways.webTransport!, SESSIONS] as const);
   let [opened, refused] = [0, 0];
+  let sessionsOpened: readonly number[] = [];
   await until("the server has had enough of them, and those who play go on", async () => {
     const metrics = await server.metrics();
     [opened, refused] = [metrics.get("throng_browser_opened_total")!, metrics.get("throng_browser_refused_allowance_total")!];
-    return opened >= OPENED && refused >= REFUSED && answers.haveAll() && honest.every(({ client }, index) => client.replicas.counts.stateChecks >= before[index]! + CHECKS);
-  }, () => `${opened} opened, ${refused} refused; ${honest.map(({ client }) => `${client.state}, ${client.replicas.counts.stateChecks}`).join("; ")}; ${JSON.stringify(answers)}`);
+    sessionsOpened = await page.evaluate(() => sessions.opened);
+    return sessionsOpened.every((count, kind) => count >= SESSIONS_OPENED[kind]!) && opened >= OPENED && refused >= REFUSED && answers.haveAll() && honest.every(({ client }, index) => client.replicas.counts.stateChecks >= before[index]! + CHECKS);
+  }, () => `${opened} opened, of them sessions ${sessionsOpened.join(", ")}; ${refused} refused; ${honest.map(({ client }) => `${client.state}, ${client.replicas.counts.stateChecks}`).join("; ")}; ${JSON.stringify(answers)}`);
   isOver = true;
+  attacking.push(page.evaluate(() => sessions.end()));
   await within(GIVES_UP_MS, "all attacks have ended", Promise.all(attacking));
   for (const { client } of honest) {
     assert.equal(client.state, "connected", JSON.stringify(client.disconnectReason));

@@ -6,11 +6,9 @@
 
 import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
-import { ATTACKS, Answers } from "./attacks.ts";
+import { ATTACKS, Answers, openSessionsPage } from "./attacks.ts";
 import { GIVES_UP_MS, takeToken, within } from "./live_server.ts";
 import { launch } from "./page.ts";
-import { pagePart } from "./parts.ts";
-import type {} from "./turns.page.ts";
 
 const PEERS = 40;
 const SESSIONS = 10;
@@ -53,13 +51,10 @@ function isMeant(kind: string): boolean {
   return kinds.length === 0 || kinds.includes(kind);
 }
 
-/** A server to attack, and the page whose sessions do so: a page may open them to its own server alone. */
+/** A server to attack, and the page whose sessions do so. */
 async function attacked(playUrl: string, admin: string) {
   const { ways } = await takeToken(playUrl);
   const place = { play: new URL(ways.webSocket.replace(/^ws/, "http")), admin };
-  const page = (await browser?.newPage()) ?? null;
-  page?.on("pageerror", (error) => console.error(String(error)));
-  await page?.goto(`${playUrl}schema.js`);
-  await page?.evaluate(pagePart("turns"));
+  const page = browser && (await openSessionsPage(browser, playUrl));
   return { place, webTransport: ways.webTransport!, page };
 }

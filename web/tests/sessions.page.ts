@@ -1,4 +1,4 @@
-// The part of `npm run hostile` in a page: hostile WebTransport sessions. Datagrams and streams of noise as fast as they go,
+// The part of hostile peers in a page: hostile WebTransport sessions. Datagrams and streams of noise as fast as they go,
 // streams that stand still half-way, and sessions that say nothing.
 
 import type { WebTransportPlace } from "../client/index.ts";
@@ -10,6 +10,8 @@ declare global {
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 class Sessions {
+  /** How many each kind of attack has opened so far: noise in datagrams, in streams, silence, streams that stand still. */
+  readonly opened = [0, 0, 0, 0];
   readonly #open = new Set<WebTransport>();
   #isOver = true;
   #all: Promise<void>[] = [];
@@ -34,6 +36,7 @@ class Sessions {
       this.#open.add(session);
       try {
         await session.ready;
+        this.opened[kind]!++;
         await this.#spoil(session, kind);
       } catch {
         await rest(20);
