@@ -133,3 +133,17 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_names_every_command_in_the_order_of_the_help() {
+        let all = Arguments::command();
+        let names: Vec<String> = all.get_subcommands().map(|command| format!("`{}`", command.get_name())).collect();
+        let row = format!("| `cargo xtask` | the developer's commands: {} |", names.join(", "));
+        let readme = std::fs::read_to_string(step::root().join("README.md")).expect("there is a README");
+        assert!(readme.lines().any(|line| line == row), "README.md has not this line:\n{row}");
+    }
+}
