@@ -11,6 +11,7 @@ use crate::{
     outcome::CommandResult,
     output::remark,
     played::Played,
+    uploads,
 };
 
 /// Without `--seconds` the demo runs until it is stopped; a day is as good as that.
@@ -68,5 +69,7 @@ pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable
     keep(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
     let files = report::write(&mut run, &arguments.report)?;
+    // The settings of its server: those of this folder.
+    uploads::push_report(None, &arguments.report);
     tell(&run, &files.html, arguments.json, executable)
 }

@@ -1,4 +1,5 @@
-//! What goes to the object store of itself: by `serve` while it runs, the folders that the settings name; by `load`, its report.
+//! What goes to the object store of itself: by `serve` while it runs, the folders that the settings name; by `load` and
+//! `demo`, their reports.
 
 use std::{
     error::Error,
@@ -53,8 +54,8 @@ fn folder_of(what: Uploaded, settings: &Settings, server: &Server) -> Option<Pat
     }
 }
 
-/// A load run's report, where the settings name a store for it. What keeps it from going there is told, and fails no run: it
-/// is on the disk.
+/// The report of a load run or a demo, where the settings name a store for it. What keeps it from going there is told, and
+/// fails no run: it is on the disk.
 pub fn push_report(config: Option<&Path>, report: &Path) {
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     push(config, report, &unix_s.to_string(), |there, at| push_some(there, report, at, is_wanted, |_| ()).map(drop));

@@ -1,5 +1,5 @@
 //! What a server and a load run send of themselves, in the real command: captures, reports of deaths and files of events to an S3
-//! server that is not ours, events also to a receiver, a run's report; and folders that go there and back by hand.
+//! server that is not ours, events also to a receiver, the reports of runs; and folders that go there and back by hand.
 
 use std::{
     collections::BTreeMap,
@@ -154,31 +154,41 @@ fn a_server_sends_its_captures_its_events_and_the_report_of_its_death() {
     }
 }
 
-/// Promise: the report of a run is in the store without what players saved, and a folder that is sent by hand comes back the same.
+/// Promise: the reports of a load run and of a demo are in the store without what players saved, and a folder that is sent by hand
+/// comes back the same.
 #[test]
-fn the_report_of_a_run_goes_to_the_store_and_a_folder_there_and_back() {
+fn the_reports_of_runs_go_to_the_store_and_a_folder_there_and_back() {
     let _alone = alone();
-    let store = S3Server::start("load");
-    let settings = settings_file("uploads-load-settings", &section(&store, "host-7"));
-    let settings = settings.to_str().expect("a plain path");
-    let report = folder("uploads-load");
-    let size = ["--players", "4", "--npcs", "20", "--seconds", "2", "--history", "none", "--config", settings];
-    let place = report.to_str().expect("a plain path");
-    let finished = finish(throng(&[&["load", "--json", "--report", place], &size[..]].concat()), WITHIN);
-    let told = "report: in the object store as live/";
-    let at =
-        finished.stderr.lines().find_map(|line| line.split_once(told)).unwrap_or_else(|| panic!("{}", finished.stderr));
-    assert!(at.1.starts_with("host-7/reports/"), "{}", at.1);
-    let back = folder("uploads-load-back");
-    sync("pull", &back, at.1.trim(), settings);
-    let mut here = contents(&report);
-    here.retain(|name, _| !name.starts_with("saves"));
-    assert!(here.contains_key(Path::new("report.json")), "{:?}", here.keys());
-    assert_eq!(contents(&back).keys().collect::<Vec<_>>(), here.keys().collect::<Vec<_>>());
-    assert!(contents(&back) == here, "every byte");
+    let store = S3Server::start("runs");
+    let settings = settings_file("uploads-runs-settings", &section(&store, "host-7"));
+    let name = settings.to_str().expect("a plain path");
+    for (run, more) in [("load", &["--history", "none", "--config", name][..]), ("demo", &[])] {
+        let report = folder(&format!("uploads-{run}"));
+        let place = report.to_str().expect("a plain path");
+        let size = ["--players", "4", "--npcs", "20", "--seconds", "2"];
+        let mut command = throng(&[&[run, "--json", "--report", place], &size[..], more].concat());
+        // Where the settings are that a demo finds by itself.
+        command.current_dir(settings.parent().expect("a folder of ours"));
+        let finished = finish(command, WITHIN);
+        let told = "report: in the object store as live/";
+        let (_, at) = finished
+            .stderr
+            .lines()
+            .find_map(|line| line.split_once(told))
+            .unwrap_or_else(|| panic!("{}", finished.stderr));
+        assert!(at.starts_with("host-7/reports/"), "{at}");
+        let back = folder(&format!("uploads-{run}-back"));
+        sync("pull", &back, at.trim(), name);
+        let mut here = contents(&report);
+        here.retain(|name, _| !name.starts_with("saves"));
+        assert!(here.contains_key(Path::new("report.json")), "{:?}", here.keys());
+        assert_eq!(contents(&back).keys().collect::<Vec<_>>(), here.keys().collect::<Vec<_>>());
+        assert!(contents(&back) == here, "every byte");
 
-    let again = folder("uploads-load-again");
-    sync("push", &back, "dev/evening", settings);
-    sync("pull", &again, "dev/evening", settings);
-    assert!(contents(&again) == here, "every byte of what went by hand");
+        let again = folder(&format!("uploads-{run}-again"));
+        let by_hand = format!("dev/{run}");
+        sync("push", &back, &by_hand, name);
+        sync("pull", &again, &by_hand, name);
+        assert!(contents(&again) == here, "every byte of what went by hand");
+    }
 }
