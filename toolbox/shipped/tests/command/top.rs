@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::child::{Finished, Server, finish, throng};
+use crate::{
+    child::{Finished, Server, finish, throng, wait_until},
+    crowd::Crowd,
+};
 
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -33,6 +36,22 @@ fn a_second_of_a_server_is_told_as_text_and_as_an_object() {
     assert_eq!(object["health"]["state"], "sleeping", "nobody is here");
     assert!(object["second"]["server"]["worlds"].as_u64().is_some_and(|worlds| worlds > 0), "{line}");
     assert!(object["second"]["subsystems"].as_array().is_some_and(|subsystems| !subsystems.is_empty()), "{line}");
+
+    let crowd = Crowd::start(server.address, 4);
+    // The first second of play comes late on a full machine.
+    let told = || Some(top(&address, &["--once"]).stdout).filter(|text| text.contains("  4 players"));
+    let text = wait_until(WITHIN, told).expect("players are told of");
+    assert!(text.starts_with(&format!("{address}  running")), "{text}");
+    let bars = text.lines().nth(2).expect("a line of bars");
+    assert!(bars.chars().count() > 1, "a bar for each frame:\n{text}");
+    // KIND WORLD PLAYERS TICK_US ...
+    let is_played = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.len() > 3 && words[2] != "0" && words[3].parse::<f64>().is_ok_and(|us| us > 0.0)
+    };
+    let mut worlds = text.lines().skip_while(|line| !line.contains("  players  tick us")).skip(1);
+    assert!(worlds.any(is_played), "{text}");
+    assert_eq!(crowd.finish().disconnects, 0);
 }
 
 #[test]
