@@ -119,10 +119,10 @@ fn check(form: &Form, histograms: Histograms) {
     }
 }
 
-/// Three looks to each spike, so that one may be late.
+/// The rarest has three looks to each spike, so that one may be late.
 #[test]
-fn ten_spikes_are_stored() {
-    check(&Form { faster: 20, spikes: 10, intervals_s: &[5], spike_every_s: 16 }, Histograms::Native);
+fn ten_spikes_are_stored_at_three_intervals() {
+    check(&Form { faster: 60, spikes: 10, intervals_s: &[5, 10, 15], spike_every_s: 48 }, Histograms::Native);
 }
 
 #[test]
