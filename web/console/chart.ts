@@ -1,4 +1,5 @@
-// Charts: a figure of the last minute, and as time goes by of the last five, as a line, with its name, its value now and its highest.
+// Charts: a figure of the last five minutes, or of the time since the server's start, as a line, with its name, its value
+// now and its highest.
 
 import { h } from "../elements/dom.ts";
 import { color } from "../elements/theme.ts";
@@ -33,7 +34,7 @@ export class Chart {
     const head = h("figcaption", {}, h("span", {}, options.name), this.now, this.most);
     this.element = h("figure", { class: "chart" }, head, this.canvas);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
-    model.onChange((part) => part === "second" && this.draw());
+    model.onChange((part) => (part === "second" || part === "history") && this.draw());
     this.canvas.addEventListener("mousemove", (event) => (this.canvas.title = this.told(event.offsetX)));
   }
 

@@ -1,7 +1,7 @@
 // What a watched server tells, line by line. Made from toolbox/admin/src/watch/document.rs by `UPDATE_EXPECT=1 cargo
 // test -p throng-admin`: change it there.
 
-export type Line = { "line": "hello" } & Hello | { "line": "frames" } & Frames | { "line": "health" } & Health | { "line": "second" } & Second;
+export type Line = { "line": "hello" } & Hello | { "line": "history" } & History | { "line": "frames" } & Frames | { "line": "health" } & Health | { "line": "second" } & Second;
 
 export type Hello = { 
 /**
@@ -16,6 +16,22 @@ role: string,
  * The name of the asker's key; null without one.
  */
 who: string | null, };
+
+export type History = { 
+/**
+ * Since the start (s).
+ */
+second: Array<number>, 
+/**
+ * By the host's clock (s since 1970).
+ */
+at_unix_s: Array<number>, players: Array<number>, worlds_overloaded: Array<number>, frame_ms_max: Array<number>, frame_budget_ms: Array<number>, ticks_missed: Array<number>, bytes_out_per_s: Array<number>, cpu_cores: Array<number>, rss_mb: Array<number>, 
+/**
+ * As in a second's `host`.
+ */
+host: Array<HostPast>, };
+
+export type HostPast = { name: string, values: Array<number | null>, };
 
 export type Frames = { 
 /**

@@ -1,6 +1,6 @@
 // The model: what the server told last, and some minutes of what it told before, for the panels to show.
 
-import type { Frames, Health, Hello, Line, Second } from "./document.ts";
+import type { Frames, Health, Hello, History, Line, Second } from "./document.ts";
 
 /** Frames that are kept: 20 s at 60 Hz. */
 export const FRAMES_MAX = 1_200;
@@ -9,11 +9,14 @@ export const SECONDS_MAX = 300;
 
 /** What charts show of a second. */
 export interface Moment {
+  /** Since the server's start (s). */
+  second: number;
   atUnixS: number;
   players: number;
   frameMaxMs: number;
   frameBudgetMs: number;
   missed: number;
+  worldsOverloaded: number;
   cpuCores: number;
   /** Ready to run, and waiting for a core; as the next not a number where the host does not tell. */
   waitingCores: number;
@@ -21,10 +24,9 @@ export interface Moment {
   stealCores: number;
   rssMb: number;
   bytesOut: number;
-  packetsIn: number;
 }
 
-export type Part = "frames" | "health" | "second" | "hello";
+export type Part = "frames" | "health" | "second" | "hello" | "history";
 
 export class Model {
   hello: Hello | undefined;
@@ -45,6 +47,9 @@ export class Model {
     switch (line.line) {
       case "hello":
         this.hello = line;
+        break;
+      case "history":
+        this.takeHistory(line);
         break;
       case "frames":
         this.takeFrames(line);
@@ -69,9 +74,34 @@ export class Model {
 
   /** What other processes use of the host's cores, without interrupts; undefined where the host does not tell. */
   otherCores(): number | undefined {
-    const [busy, own] = [this.hostFigure("outside.host_busy_cores"), this.hostFigure("inside.cpu_cores")];
-    const interrupts = this.hostFigure("outside.host_softirq_cores") ?? 0;
-    return busy === undefined || own === undefined ? undefined : Math.max(0, busy - own - interrupts);
+    return otherCores((name) => this.hostFigure(name));
+  }
+
+  /** What the server has kept is no less than what was told before, and that of another server is no past of this one. */
+  private takeHistory(past: History): void {
+    if (this.second && (past.second.at(-1) ?? -1) < this.second.server.second) {
+      this.second = undefined;
+      this.frames.length = 0;
+      this.framesLost = 0;
+    }
+    const host = new Map(past.host.map(({ name, values }) => [name, values]));
+    this.history.length = 0;
+    past.second.forEach((second, at) => {
+      this.history.push({
+        second,
+        atUnixS: past.at_unix_s[at]!,
+        players: past.players[at]!,
+        frameMaxMs: past.frame_ms_max[at]!,
+        frameBudgetMs: past.frame_budget_ms[at]!,
+        missed: past.ticks_missed[at]!,
+        worldsOverloaded: past.worlds_overloaded[at]!,
+        cpuCores: past.cpu_cores[at]!,
+        rssMb: past.rss_mb[at]!,
+        bytesOut: past.bytes_out_per_s[at]!,
+        ...ofHost((name) => host.get(name)?.[at] ?? undefined),
+      });
+    });
+    this.forgetOld();
   }
 
   private takeFrames({ numbers, us, lost }: Frames): void {
@@ -81,30 +111,44 @@ export class Model {
   }
 
   private takeSecond(second: Second): void {
-    const { server } = second;
-    // It counts from its start: another server, then, whose past is not this one's.
-    if (this.second && server.second < this.second.server.second) {
-      this.history.length = 0;
-      this.frames.length = 0;
-      this.framesLost = 0;
-    }
+    const { server, load } = second;
     this.second = second;
-    const oldest = second.at_unix_s - SECONDS_MAX;
+    // It is in the past already if it ended just before this page came.
+    if (this.history.at(-1)?.second === server.second) this.history.pop();
     this.history.push({
+      second: server.second,
       atUnixS: second.at_unix_s,
       players: server.players,
       frameMaxMs: server.frame_ms_max,
       frameBudgetMs: server.frame_budget_ms,
       missed: server.ticks_missed,
+      worldsOverloaded: load.worlds_overloaded,
       cpuCores: server.cpu_cores,
-      waitingCores: this.hostFigure("inside.run_queue_wait_cores") ?? NaN,
-      otherCores: this.otherCores() ?? NaN,
-      stealCores: this.hostFigure("outside.host_steal_cores") ?? 0,
       rssMb: server.rss_mb,
       bytesOut: server.bytes_out_per_s,
-      packetsIn: server.packets_in_per_s,
+      ...ofHost((name) => this.hostFigure(name)),
     });
+    this.forgetOld();
+  }
+
+  private forgetOld(): void {
+    const oldest = (this.history.at(-1)?.atUnixS ?? 0) - SECONDS_MAX;
     const firstKept = this.history.findIndex(({ atUnixS }) => atUnixS >= oldest);
     this.history.splice(0, Math.max(firstKept, this.history.length - SECONDS_MAX));
   }
+}
+
+type HostFigures = (name: string) => number | undefined;
+
+/** What charts show of the host. */
+const ofHost = (figure: HostFigures): Pick<Moment, "waitingCores" | "otherCores" | "stealCores"> => ({
+  waitingCores: figure("inside.run_queue_wait_cores") ?? NaN,
+  otherCores: otherCores(figure) ?? NaN,
+  stealCores: figure("outside.host_steal_cores") ?? 0,
+});
+
+function otherCores(figure: HostFigures): number | undefined {
+  const [busy, own] = [figure("outside.host_busy_cores"), figure("inside.cpu_cores")];
+  const interrupts = figure("outside.host_softirq_cores") ?? 0;
+  return busy === undefined || own === undefined ? undefined : Math.max(0, busy - own - interrupts);
 }

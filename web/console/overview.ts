@@ -101,6 +101,8 @@ export function overview({ model, go }: Surroundings): Panel {
   const charts = [
     new Chart(model, { name: "Players", value: (moment) => moment.players, text: count }),
     new Chart(model, { name: "Longest frame", value: (moment) => moment.frameMaxMs, text: ms, limit: (moment) => moment.frameBudgetMs }),
+    new Chart(model, { name: "Ticks missed", value: (moment) => moment.missed, text: count }),
+    new Chart(model, { name: "Worlds overloaded", value: (moment) => moment.worldsOverloaded, text: count }),
     new Chart(model, { name: "Processor", value: (moment) => moment.cpuCores, text: cores }),
     new Chart(model, { name: "Waiting for a core", value: (moment) => moment.waitingCores, text: cores }),
     new Chart(model, { name: "Used by other processes", value: (moment) => moment.otherCores, text: cores }),
@@ -133,10 +135,10 @@ export function overview({ model, go }: Surroundings): Panel {
     },
     update: (part) => {
       const { second } = model;
+      const [first, last] = [model.history[0], model.history.at(-1)];
+      if (first && last && part !== "frames") span.textContent = `From ${moment(first.atUnixS)} to ${moment(last.atUnixS)} UTC. Where a line is broken the server told nothing.`;
       if (part !== "second" || !second) return;
       all.forEach((tile) => tile.update(second));
-      const [first, last] = [model.history[0], model.history.at(-1)];
-      if (first && last) span.textContent = `From ${moment(first.atUnixS)} to ${moment(last.atUnixS)} UTC. Where a line is broken the server told nothing.`;
       subsystems.set(second.subsystems.filter(({ category }) => isWork(category)));
       worlds.set(worldRows(second.worlds));
       showCategories(bar, legend, second);

@@ -74,6 +74,30 @@ test("the overview runs: frames, players, subsystems and worlds change by themse
     assert.match(await page.locator("#state").innerText(), /running/);
   }));
 
+/** What a chart is of, up to its newest second (s). */
+async function charted(page: Page, name: string): Promise<number> {
+  const label = await page.locator(`canvas[aria-label^="${name}:"]`).getAttribute("aria-label");
+  return Number(/in the last (\d+) s$/.exec(label!)![1]);
+}
+
+test("who opens the page sees what was before, after a reload as well", async () => {
+  const seconds = 10;
+  while ((await server.past()).second.length < seconds) await new Promise((resolve) => setTimeout(resolve, 500));
+  const check = async (page: Page, opened: number) => {
+    const [told, open] = [await charted(page, "Longest frame"), (Date.now() - opened) / 1_000];
+    assert.ok(told >= seconds - 1 && told > open, `${told} s of a page that was opened ${open} s ago`);
+    const [, from] = /^From (\S+ \S+) to /.exec(await page.locator(".charts > p").innerText())!;
+    assert.ok(Date.parse(`${from}Z`) < opened, `from ${from}`);
+  };
+  const opened = Date.now();
+  await onConsole("", {}, async (page) => {
+    await check(page, opened);
+    const again = Date.now();
+    await page.reload();
+    await check(page, again);
+  });
+});
+
 test("a bad frame is opened, and its slow world found in the picture", () =>
   onConsole("#/worlds", {}, async (page) => {
     const { id, kind } = await slowWorld();

@@ -6,6 +6,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import type { History } from "../console/document.ts";
+import { lines } from "../console/stream.ts";
 import { BUILT } from "./page.ts";
 
 /** Built by whoever runs the tests: `cargo xtask web --check` does. */
@@ -69,6 +71,13 @@ export class Server {
     const said = (await answer.json()) as { text?: string; error?: string };
     if (said.text === undefined) throw new Error(said.error ?? String(answer.status));
     return JSON.parse(said.text) as T;
+  }
+
+  /** What it has kept of the last minutes, as a stream begins. */
+  async past(): Promise<History> {
+    const answer = await fetch(`${this.url}/api/watch`);
+    for await (const line of lines(answer.body!)) if (line.line === "history") return line;
+    throw new Error("a stream without a past");
   }
 
   /** The server's process. */

@@ -23,6 +23,7 @@ use crate::{
     saves::Saves,
     server::Server,
     totals::{LastSecond, Totals},
+    watch::PastSecond,
     windows::{AccountsThen, TicksOfKind, WindowEnd},
 };
 
@@ -123,7 +124,7 @@ impl Server {
         }
         let waiting = self.addresses.waiting();
         let accounts = self.control.published.accounts().try_read();
-        let of_group = |name| accounts.as_deref()?.as_ref()?.rates.get(name);
+        let of_host = |name: &str| accounts.as_deref()?.as_ref()?.rates.get(name);
         let status = ServerStatus {
             second: window.second,
             players: self.addresses.players_count(),
@@ -156,9 +157,9 @@ impl Server {
             packets_out: per_s(counts.ticks.packets_out),
             bytes_out: per_s(counts.ticks.bytes_out),
             cpu_cores: cpu.saturating_sub(cpu_before).as_secs_f64() / elapsed_s,
-            group_cpu_cores: of_group("outside.group_cpu_cores"),
-            group_quota_cores: of_group("outside.group_quota_cores"),
-            group_throttled_share: of_group("outside.group_throttled_share"),
+            group_cpu_cores: of_host("outside.group_cpu_cores"),
+            group_quota_cores: of_host("outside.group_quota_cores"),
+            group_throttled_share: of_host("outside.group_throttled_share"),
             rss_mb: process::rss_bytes() as f64 / 1e6,
             saves_are_away: self.saves.as_ref().is_some_and(Saves::is_away),
             game_gauges: named_gauges(&self.game_totals),
@@ -178,6 +179,7 @@ impl Server {
             let of_second = LastSecond { counts: &counts, seconds: elapsed_s };
             metrics.publish(now, &status, &self.totals, &of_second, &self.game_totals, &self.control.published);
         }
+        self.control.published.watched().keep(PastSecond::of(now, &status, of_host));
         self.publish_watched(now, elapsed_s, &status);
         Some(status)
     }

@@ -52,7 +52,7 @@ use crate::{
     parking::{Parked, ParkedPlan},
     report::{Build, ServerStatus},
     totals::{LastSecond, Totals},
-    watch::{Watch, Watcher},
+    watch::{PastSecond, Watch, Watcher},
 };
 
 /// The maximum of a window outlives scrape gaps and slow dashboards: a 900 ms frame is seen for this long. (s)
@@ -231,6 +231,12 @@ impl PublishedMetrics {
         Watcher::begin(self.watch.clone(), self.clock.now())
     }
 
+    /// The last seconds in a few figures each, the oldest first: [`SECONDS_KEPT`](crate::watch::SECONDS_KEPT) at most,
+    /// watched or not. Allocates.
+    pub fn past_seconds(&self) -> Vec<PastSecond> {
+        self.watch.past_seconds()
+    }
+
     /// How many watch.
     pub fn watchers_count(&self) -> usize {
         self.watch.watchers_count()
@@ -289,9 +295,14 @@ impl PublishedMetrics {
         Beside { gauges, counters, exemplars: kept.iter().filter_map(exemplar).collect() }
     }
 
+    /// Time since a moment of the server's clock.
+    pub fn age(&self, at: Nanos) -> Nanos {
+        self.clock.now().saturating_sub(at)
+    }
+
     /// Time since the last frame ended.
     pub fn frame_age(&self) -> Nanos {
-        self.clock.now().saturating_sub(Nanos(self.last_frame_at.load(Ordering::Relaxed)))
+        self.age(Nanos(self.last_frame_at.load(Ordering::Relaxed)))
     }
 
     /// True while nothing is due and nobody is there, so that no frame is a good sign.

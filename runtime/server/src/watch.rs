@@ -2,13 +2,14 @@
 //!
 //! A [`Watcher`] is somebody who looks, which [`PublishedMetrics::watch`] begins. While there is one, the frame's thread writes down how long each frame took, adds
 //! up what each subsystem took in each kind of world, and publishes a [`WatchedSecond`] once a second. Without one it
-//! reads a number once a frame and does nothing else.
+//! reads a number once a frame, and keeps a few figures of each second (`history`) for who comes later.
 //!
 //! ```text
 //!   frame's thread                                                  watcher's thread
 //!   each frame    length --> ring of 1,024 frames -----------------> Watcher::frames
 //!                 sums by subsystem and kind (`sums`) --+
 //!   each second   status, worlds ----------------------> Latest ---> Watcher::second
+//!    watched or not   some of the status --> ring of 300 seconds --> PublishedMetrics::past_seconds
 //! ```
 //!
 //! Cost with a watcher: some 0.3 us a frame, and once a second 30 ns for each world and player and the copies of the
@@ -16,15 +17,20 @@
 //!
 //! [`PublishedMetrics::watch`]: crate::metrics::PublishedMetrics::watch
 
+mod history;
+mod ring;
 mod sums;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicU32, Ordering},
 };
 
 use throng_platform::time::Nanos;
 
+use history::History;
+pub use history::{HOST_FIGURES_KEPT, PastSecond, SECONDS_KEPT};
+use ring::Ring;
 pub(crate) use sums::WatchSums;
 pub use sums::{KindSecond, SubsystemSecond, TakenInKind};
 
@@ -42,21 +48,20 @@ pub(crate) struct Watch {
     /// How many watch. Written by them, read by the frame's thread once a frame: a frame more or less on either side
     /// does no harm, so relaxed order is enough.
     watchers: AtomicU32,
-    /// The last frames, each in the place of its count. Written by the frame's thread alone, and only while somebody
-    /// watches.
-    frames: Box<[AtomicU64; FRAMES_KEPT]>,
-    /// Frames written so far. Written after the frame (release) and read before it (acquire).
-    written: AtomicU64,
+    /// The last frames. Written by the frame's thread alone, and only while somebody watches.
+    frames: Ring<1>,
     second: Latest<Option<Arc<WatchedSecond>>>,
+    /// Written by the frame's thread alone.
+    history: History,
 }
 
 impl Default for Watch {
     fn default() -> Self {
         Self {
             watchers: AtomicU32::default(),
-            frames: Box::new([const { AtomicU64::new(0) }; FRAMES_KEPT]),
-            written: AtomicU64::default(),
+            frames: Ring::new(FRAMES_KEPT),
             second: Latest::default(),
+            history: History::default(),
         }
     }
 }
@@ -99,23 +104,19 @@ impl Watcher {
     /// Somebody who looks from now on.
     pub(crate) fn begin(watch: Arc<Watch>, now: Nanos) -> Self {
         watch.watchers.fetch_add(1, Ordering::Relaxed);
-        Self { next: watch.written.load(Ordering::Acquire), watch, seen: now }
+        Self { next: watch.frames.written(), watch, seen: now }
     }
 
     /// Tells number and length (us, up to 16.7 s) of each frame that has ended since the last call. Returns how many are
     /// lost to this watcher, who came too late.
     pub fn frames(&mut self, mut tell: impl FnMut(u64, u32)) -> u64 {
-        let watch = &*self.watch;
-        let (begin, end) = (self.next, watch.written.load(Ordering::Acquire));
-        let oldest = |written: u64| written.saturating_sub(FRAMES_KEPT as u64);
-        let frames: Vec<u64> = (begin.max(oldest(end))..end).map(|count| watch.read(count)).collect();
-        // What was written over meanwhile is no frame of that count any more, nor may the one be that is being written.
-        let kept_from = begin.max(oldest(watch.written.load(Ordering::Acquire) + 1)).min(end);
-        for &word in &frames[frames.len() - (end - kept_from) as usize..] {
+        let (frames, first) = self.watch.frames.read(self.next);
+        for &[word] in &frames {
             tell(word >> LENGTH_BITS, (word & LENGTH_US_MAX) as u32);
         }
-        self.next = end;
-        kept_from - begin
+        let lost = first - self.next;
+        self.next = first + frames.len() as u64;
+        lost
     }
 
     /// The second that was published last, once: `None` until there is another one.
@@ -142,14 +143,16 @@ impl Watch {
 
     /// Writes a frame down. On the frame's thread.
     pub fn frame(&self, number: u64, length: Nanos) {
-        let count = self.written.load(Ordering::Relaxed);
-        let word = number << LENGTH_BITS | length.as_micros().min(LENGTH_US_MAX);
-        self.frames[count as usize % FRAMES_KEPT].store(word, Ordering::Relaxed);
-        self.written.store(count + 1, Ordering::Release);
+        self.frames.write([number << LENGTH_BITS | length.as_micros().min(LENGTH_US_MAX)]);
     }
 
-    fn read(&self, count: u64) -> u64 {
-        self.frames[count as usize % FRAMES_KEPT].load(Ordering::Relaxed)
+    /// Keeps a second for who comes later. On the frame's thread.
+    pub fn keep(&self, second: PastSecond) {
+        self.history.keep(second);
+    }
+
+    pub fn past_seconds(&self) -> Vec<PastSecond> {
+        self.history.seconds()
     }
 }
 

@@ -56,6 +56,7 @@ use console::Console;
 pub use formats::MetricsFormat;
 use origin_check::OwnNames;
 pub use pages::{Health, HealthState};
+use watch::document::History;
 use watch::{WatchPace, WatchSource};
 
 log_category!(ADMIN = "admin");
@@ -76,6 +77,8 @@ pub trait AdminSource: Send + Sync + 'static {
     /// All counters as of the last second: a JSON list with an object for each, with the keys `name`, `value`, `per_s`
     /// (null where it has none), `unit` and `help`.
     fn counters(&self) -> String;
+    /// The last minutes in what charts show, watched or not.
+    fn history(&self) -> History;
     /// Gathers for those who watch from now on, until the value is dropped.
     fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource>;
     /// Where captures are kept; `None` if they are not.

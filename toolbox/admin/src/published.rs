@@ -7,7 +7,8 @@ use std::sync::Arc;
 use throng::metrics::{LabelledCounters, PublishedMetrics};
 use throng_platform::time::Nanos;
 
-use crate::watch::{ServerWatch, WatchSource};
+use crate::watch::document::History;
+use crate::watch::{self, ServerWatch, WatchSource};
 use crate::{AdminSource, Health, HealthState, MetricsFormat, SavedCapture};
 
 /// Without a frame for this long a server that is not asleep is stuck: frames come every 17 ms, and at least once a
@@ -51,6 +52,10 @@ impl AdminSource for PublishedMetrics {
 
     fn counters(&self) -> String {
         serde_json::to_string(&self.counters()).expect("rows of plain numbers and texts")
+    }
+
+    fn history(&self) -> History {
+        watch::history(self)
     }
 
     fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource> {

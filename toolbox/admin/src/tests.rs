@@ -53,6 +53,10 @@ impl AdminSource for FixedSource {
         r#"[{"name":"net.packets_in","value":7,"per_s":2.0,"unit":"packets","help":"Datagrams received."}]"#.to_owned()
     }
 
+    fn history(&self) -> History {
+        self.watched.history()
+    }
+
     fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource> {
         Box::new(watching::Gathered::begin(self.watched.clone()))
     }

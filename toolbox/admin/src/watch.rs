@@ -1,8 +1,9 @@
 //! Watch: a stream of lines for whoever looks at a running server: the console page, `throng top`, scripts.
 //!
 //! `GET /api/watch` answers for as long as somebody reads: [lines](document) of JSON, frames four times a second and the
-//! rest once. All watchers get the same lines, which are made once. Without a watcher nothing is made, and nothing is
-//! gathered on the frame's thread ([`throng::watch`]).
+//! rest once. All watchers get the same lines, which are made once; before them each gets the last five minutes in what
+//! charts show, which the server keeps for that. Without a watcher nothing is made, and nothing else is gathered on the
+//! frame's thread ([`throng::watch`]).
 //!
 //! ```text
 //! WatchSource --lines--> broadcast of TURNS_WAITING_MAX ---> one task for each watcher --1 turn's--> its connection
@@ -14,7 +15,7 @@
 //! together, since each piece is a wake of two tasks and a call of the kernel.
 //!
 //! Runs on the admin thread. Cost with any number of watchers: some 0.5 ms a second to make the lines of a server of a
-//! hundred worlds, and a copy into each socket.
+//! hundred worlds, and a copy into each socket; 0.3 ms and 20 KB once for each that comes.
 
 mod body;
 pub mod document;
@@ -36,7 +37,7 @@ use crate::access::changes::Changes;
 use crate::bounds::Life;
 pub(crate) use body::Lines;
 use document::{Frames, Health, Hello, Line, Second, WatchCost};
-pub(crate) use gather::ServerWatch;
+pub(crate) use gather::{ServerWatch, history};
 
 log_category!(ADMIN = "admin");
 
@@ -137,6 +138,7 @@ impl Watchers {
         // There is room for one.
         let mut text = Vec::new();
         write(&Line::Hello(hello), &mut text);
+        write(&Line::History(self.source.history()), &mut text);
         let _ = to.try_send(text.into());
         let (all, received) = (self.clone(), self.turns.subscribe());
         let next = self.counts.made.load(Ordering::Relaxed);

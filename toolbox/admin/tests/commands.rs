@@ -346,6 +346,10 @@ fn a_world_that_does_not_answer_is_said_to_be_silent_and_is_not_asked_later() {
 fn a_server_is_watched_for_as_long_as_somebody_reads() {
     let server = Running::start("watch", "");
     assert_eq!(server.published.watchers_count(), 0);
+    // What was before anybody looked is kept.
+    while server.published.past_seconds().len() < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     write!(stream, "GET /api/watch HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {OPERATOR}\r\n\r\n").unwrap();
@@ -353,17 +357,27 @@ fn a_server_is_watched_for_as_long_as_somebody_reads() {
     let mut next = || serde_json::from_str::<Line>(&lines.next().expect("it goes on")).unwrap();
     let Line::Hello(hello) = next() else { panic!("hello comes first") };
     assert_eq!((hello.role.as_str(), hello.who.as_deref()), ("operate", Some("anna")));
+    let Line::History(past) = next() else { panic!("then what was") };
     let (mut frames, mut second, mut health) = (Vec::new(), None, None);
     while second.is_none() || frames.len() < 2 || health.is_none() {
         match next() {
             Line::Frames(told) => frames.extend(told.numbers),
             Line::Second(told) => second = Some(told),
             Line::Health(told) => health = Some(told),
-            Line::Hello(_) => panic!("hello comes once"),
+            Line::Hello(_) | Line::History(_) => panic!("these come once"),
         }
     }
     assert!(frames.windows(2).all(|pair| pair[0] < pair[1]), "{frames:?}");
     let second = second.unwrap();
+    let told: Vec<u32> = (0..past.second.len() as u32).collect();
+    assert!(past.second == told && told.len() >= 2 && told.len() as f64 <= second.server.second, "{past:?}");
+    assert!(past.at_unix_s.windows(2).all(|pair| pair[0] < pair[1]), "{past:?}");
+    assert!(past.at_unix_s.last() < Some(&second.at_unix_s), "{past:?}");
+    assert!(past.rss_mb.iter().all(|mb| *mb > 1.0) && past.rss_mb.len() == told.len(), "{past:?}");
+    assert!(past.host.len() == 5 && past.host.iter().all(|of| of.values.len() == told.len()), "{past:?}");
+    let kept = server.published.past_seconds();
+    let kept = kept.iter().find(|kept| kept.second as f64 == second.server.second).expect("what is told is kept, too");
+    assert_eq!(kept.frame_ms_max, second.server.frame_ms_max);
     let mut kinds: Vec<String> = second.worlds.rows().map(|world| world.kind).collect();
     kinds.sort_unstable();
     assert_eq!((kinds, second.server.worlds), (vec!["desert".to_owned(), "pond".to_owned()], 2));

@@ -38,8 +38,7 @@ fn who_looks_too_seldom_is_told_how_many_frames_are_lost() {
     let mut watcher = published.watch();
     (0..3_000).for_each(|number| published.watched().frame(number, Nanos::from_micros(number)));
     let (frames, lost) = told(&mut watcher);
-    // The oldest of the ring is the one that may be written over next.
-    assert_eq!((frames.len() as u64 + lost, frames.len()), (3_000, FRAMES_KEPT - 1));
+    assert_eq!((frames.len() as u64 + lost, frames.len()), (3_000, FRAMES_KEPT));
     assert_eq!((frames[0], frames.last()), ((lost, lost as u32), Some(&(2_999, 2_999))));
 }
 
@@ -64,4 +63,43 @@ fn a_second_is_told_once_and_none_from_before() {
     publish(Nanos::from_secs(3));
     assert_eq!(watcher.second().map(|second| second.at), Some(Nanos::from_secs(3)));
     assert!(watcher.second().is_none());
+}
+
+/// Promise: who comes late is told the last five minutes, the oldest first, though nobody watched then.
+#[test]
+fn the_last_seconds_are_kept_for_who_comes_later() {
+    let (published, _) = published();
+    assert!(published.past_seconds().is_empty());
+    let past = |second: u64| PastSecond {
+        at: Nanos::from_secs(second),
+        second,
+        players: second * 2,
+        worlds_overloaded: 3,
+        frame_ms_max: second as f64 / 4.0,
+        frame_budget_ms: 16.6,
+        ticks_missed: 5,
+        bytes_out: u64::MAX,
+        cpu_cores: 0.7,
+        rss_mb: 80.5,
+        host: [Some(0.0), None, Some(1.5), None, Some(second as f64)],
+    };
+    (1..=3).for_each(|second| published.watched().keep(past(second)));
+    assert_eq!(published.past_seconds(), [1, 2, 3].map(past));
+    (4..=1_000).for_each(|second| published.watched().keep(past(second)));
+    let kept: Vec<_> = (1_001 - SECONDS_KEPT as u64..=1_000).map(past).collect();
+    assert_eq!(published.past_seconds(), kept);
+    assert!(!published.watched().is_watched());
+}
+
+#[test]
+fn a_second_is_kept_with_what_its_status_and_the_host_say() {
+    let status = ServerStatus { second: 7, players: 9, ticks_missed: 4, rss_mb: 2.5, ..ServerStatus::default() };
+    let told = |name: &str| (name == "outside.host_steal_cores").then_some(0.25);
+    let kept = PastSecond::of(Nanos(5), &status, told);
+    let host = [None, None, None, None, Some(0.25)];
+    let expect =
+        PastSecond { at: Nanos(5), second: 7, players: 9, ticks_missed: 4, rss_mb: 2.5, host, ..PastSecond::default() };
+    assert_eq!(kept, expect);
+    let known = |name| throng_platform::accounts::FIGURES.iter().any(|figure| figure.name == name);
+    assert!(HOST_FIGURES_KEPT.into_iter().all(known));
 }

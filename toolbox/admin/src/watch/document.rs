@@ -20,6 +20,8 @@ pub type Text = Cow<'static, str>;
 pub enum Line {
     /// First of all.
     Hello(Hello),
+    /// Next, once.
+    History(History),
     /// Four times a second, if there were any.
     Frames(Frames),
     /// Once a second, whatever the server does.
@@ -38,6 +40,35 @@ pub struct Hello {
     pub role: String,
     /// The name of the asker's key; null without one.
     pub who: Option<String>,
+}
+
+/// The last five minutes in what charts show, watched or not: a list for each figure, all of one length, the oldest
+/// second first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct History {
+    /// Since the start (s).
+    pub second: Vec<u32>,
+    /// By the host's clock (s since 1970).
+    pub at_unix_s: Vec<f64>,
+    pub players: Vec<u32>,
+    pub worlds_overloaded: Vec<u32>,
+    pub frame_ms_max: Vec<f64>,
+    pub frame_budget_ms: Vec<f64>,
+    pub ticks_missed: Vec<u32>,
+    pub bytes_out_per_s: Vec<u32>,
+    pub cpu_cores: Vec<f64>,
+    pub rss_mb: Vec<f64>,
+    /// As in a second's `host`.
+    pub host: Vec<HostPast>,
+}
+
+/// A figure of the host in each of these seconds; null where it does not tell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct HostPast {
+    pub name: Text,
+    pub values: Vec<Option<f64>>,
 }
 
 /// Frames that have ended since the line before.
@@ -386,6 +417,8 @@ mod tests {
         let types = [
             Line::decl(&config),
             Hello::decl(&config),
+            History::decl(&config),
+            HostPast::decl(&config),
             Frames::decl(&config),
             Second::decl(&config),
             Health::decl(&config),

@@ -12,15 +12,16 @@ use throng::overload::Level;
 use throng::packet_report::PacketRow;
 use throng::questions::WorldRow;
 use throng::report::ServerStatus;
-use throng::watch::{KindSecond, SubsystemSecond, WatchedSecond, Watcher};
+use throng::watch::{HOST_FIGURES_KEPT, KindSecond, PastSecond, SubsystemSecond, WatchedSecond, Watcher};
+use throng_platform::time::Nanos;
 use throng_profiler::rules::Rules;
 use throng_profiler::{memory, site};
 
 use super::WatchSource;
 use super::document::{
-    CLIENTS_MAX, CategoryTime, ClientNow, Count, Door, Frames, Health, HostFigure, InKind, KindOfWorld, Load,
-    MemoryNow, PACKETS_MAX, PacketsOfKind, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow, Subsystem, Text,
-    WORLDS_MAX, Worlds,
+    CLIENTS_MAX, CategoryTime, ClientNow, Count, Door, Frames, Health, History, HostFigure, HostPast, InKind,
+    KindOfWorld, Load, MemoryNow, PACKETS_MAX, PacketsOfKind, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow,
+    Subsystem, Text, WORLDS_MAX, Worlds,
 };
 use crate::AdminSource;
 
@@ -68,7 +69,7 @@ impl WatchSource for ServerWatch {
         let rules = published.recorder().map(|recorder| recorder.rules()).unwrap_or_default();
         let subsystems = subsystems(&watched, &rules);
         Some(Second {
-            at_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64(),
+            at_unix_s: unix_s(published, watched.at),
             server: server(&watched),
             load: load(published, status),
             door: Door { join_queue: status.join_queue as u32, placements_pending: status.placements_pending as u32 },
@@ -84,6 +85,38 @@ impl WatchSource for ServerWatch {
             recorder: recorder(published),
         })
     }
+}
+
+/// A moment of the server's clock by that of the host (s since 1970).
+fn unix_s(published: &PublishedMetrics, at: Nanos) -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    rounded(now.as_secs_f64() - published.age(at).as_secs_f64())
+}
+
+/// The seconds before a stream begins: some 0.3 ms and 20 KB for all that are kept.
+pub(crate) fn history(published: &PublishedMetrics) -> History {
+    let past = published.past_seconds();
+    let host = |(place, name): (usize, &'static str)| HostPast {
+        name: name.into(),
+        values: of_past(&past, |second| second.host[place].map(rounded)),
+    };
+    History {
+        second: of_past(&past, |second| second.second as u32),
+        at_unix_s: of_past(&past, |second| unix_s(published, second.at)),
+        players: of_past(&past, |second| second.players as u32),
+        worlds_overloaded: of_past(&past, |second| second.worlds_overloaded as u32),
+        frame_ms_max: of_past(&past, |second| rounded(second.frame_ms_max)),
+        frame_budget_ms: of_past(&past, |second| rounded(second.frame_budget_ms)),
+        ticks_missed: of_past(&past, |second| second.ticks_missed as u32),
+        bytes_out_per_s: of_past(&past, |second| second.bytes_out.min(u32::MAX.into()) as u32),
+        cpu_cores: of_past(&past, |second| rounded(second.cpu_cores)),
+        rss_mb: of_past(&past, |second| rounded(second.rss_mb)),
+        host: HOST_FIGURES_KEPT.into_iter().enumerate().map(host).collect(),
+    }
+}
+
+fn of_past<T>(past: &[PastSecond], figure: impl Fn(&PastSecond) -> T) -> Vec<T> {
+    past.iter().map(figure).collect()
 }
 
 fn server(watched: &WatchedSecond) -> ServerNow {
@@ -321,7 +354,6 @@ mod tests {
     use throng_platform::allocator::{CountingAllocator, thread_counts};
 
     use super::super::{document::Line, write};
-    use throng_platform::time::Nanos;
 
     use super::*;
 
