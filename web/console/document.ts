@@ -201,6 +201,11 @@ load: Array<number>,
  */
 ticks_missed: Array<number>, 
 /**
+ * Since when it is behind: ticks of it are missed, or it is overloaded; and when that was last, by the host's clock
+ * (s since 1970). Null where it never was; after a minute without it begins anew.
+ */
+behind_unix_s: Array<[number, number] | null>, 
+/**
  * Its step of the overload ladder.
  */
 overload: Array<string>, 

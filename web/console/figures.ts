@@ -16,6 +16,18 @@ export const moment = (unixS: number): string => {
   return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 19).replace("T", " ");
 };
 
+/** `12:04:31`, of the same clock; with its day if that is long ago by `nowUnixS`. */
+export const clock = (unixS: number, nowUnixS: number): string => moment(unixS).slice(nowUnixS - unixS < CLOCK_S ? 11 : 0);
+
+/** Half a day: until then no hour is named twice (s). */
+const CLOCK_S = 12 * 3_600;
+
+/** `3 min`, in full units. */
+export function span(seconds: number): string {
+  const [size, unit] = seconds < 120 ? [1, "s"] : seconds < 7_200 ? [60, "min"] : seconds < 172_800 ? [3_600, "h"] : [86_400, "days"];
+  return `${count(Math.floor(Math.max(0, seconds) / Number(size)))}\u202f${unit}`;
+}
+
 /** Words for what a share of a budget is. */
 export const budgetClass = (share: number | undefined): string =>
   share === undefined ? "" : share > 1 ? "bad" : share > 0.8 ? "warn" : "";

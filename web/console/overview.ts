@@ -112,7 +112,7 @@ export function overview({ model, go }: Surroundings): Panel {
   ];
   const span = h("p", { class: "quiet wide" }, "");
   const subsystems = subsystemTable("Dearest subsystems", ROWS);
-  const worlds = worldTable("Dearest worlds", (world) => go(`world/${world.world}`), ROWS);
+  const worlds = worldTable(model, "Dearest worlds", (world) => go(`world/${world.world}`), ROWS);
   const bar = h("div", { class: "categories", role: "img" });
   const legend = h("ul", { class: "legend" });
   const more = (where: string, text: string) => h("button", { type: "button", class: "link", onclick: () => go(where) }, text);

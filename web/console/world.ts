@@ -4,10 +4,11 @@
 import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { bytes, count, counted, duration } from "../elements/quantity.ts";
-import { bytesPerSecond, percent, us } from "./figures.ts";
+import type { Second } from "./document.ts";
+import { bytesPerSecond, percent, span, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 import { commandObject, Refused } from "./port.ts";
-import { findWorld, type WorldNow } from "./worlds.ts";
+import { behind, findWorld } from "./worlds.ts";
 
 /** What `world.show` answers. */
 export interface WorldShown {
@@ -56,10 +57,16 @@ const LOOK_EVERY_MS = 1_000;
 const RTT_MS_BAD = 200;
 const LOSS_BAD = 0.05;
 
-/** What its ticks take; nothing where it is not among the costliest, which are told of each second. */
-function ticksTold(row: WorldNow | undefined): string[] {
+/** What its ticks take, and when they were behind; nothing where it is not among the costliest, which are told of each second. */
+export function ticksTold({ worlds, at_unix_s: now }: Second, id: string): string[] {
+  const row = findWorld(worlds, id);
   if (row === undefined) return [];
-  return [`a tick takes ${us(row.tick_us)}, the longest lately ${us(row.longest_tick_us)}`, `${counted(row.ticks_missed, "tick")} missed`];
+  const told = behind(row, now);
+  return [
+    `a tick takes ${us(row.tick_us)}, the longest lately ${us(row.longest_tick_us)}`,
+    `${counted(row.ticks_missed, "tick")} missed`,
+    told === undefined ? "" : told.isStill ? `behind since ${told.since} UTC, ${span(told.forS)} ago, last at ${told.last}` : `was behind from ${told.since} to ${told.last} UTC`,
+  ];
 }
 
 export function world({ go, model }: Surroundings): Panel {
@@ -120,7 +127,7 @@ export function world({ go, model }: Surroundings): Panel {
         shown.rate_hz === null ? "" : `${shown.rate_hz} Hz`,
         shown.players === null ? "" : counted(shown.players, "player"),
         shown.ticks_done === null ? "" : `${count(shown.ticks_done)} ticks done`,
-        ...ticksTold(model.second && findWorld(model.second.worlds, shown.world)),
+        ...(model.second ? ticksTold(model.second, shown.world) : []),
         `its scopes of the last ${shown.span_s.toFixed(1)} s`,
       ];
       about.textContent = parts.filter((part) => part !== "").join(", ");

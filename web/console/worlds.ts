@@ -4,7 +4,8 @@ import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { count } from "../elements/quantity.ts";
 import type { KindOfWorld, Worlds } from "./document.ts";
-import { ms, percent, us } from "./figures.ts";
+import { clock, ms, percent, us } from "./figures.ts";
+import type { Model } from "./model.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 
 /** One of the worlds, which the server tells in a list for each figure. */
@@ -31,6 +32,7 @@ const worldRow = (worlds: Worlds, at: number): WorldNow => ({
   longest_tick_us: worlds.longest_tick_us[at]!,
   load: worlds.load[at]!,
   ticks_missed: worlds.ticks_missed[at]!,
+  behind_unix_s: worlds.behind_unix_s[at]!,
   overload: worlds.overload[at]!,
   hangs_for_ms: worlds.hangs_for_ms[at]!,
 });
@@ -45,7 +47,23 @@ function state(world: WorldNow): string {
 const stateClass = (world: WorldNow): string =>
   world.hangs_for_ms !== null ? "bad" : world.is_dormant ? "quiet" : world.time_percent < 100 || world.overload !== "normal" ? "warn" : "";
 
-export function worldTable(caption: string, open: (world: WorldNow) => void, shown?: number): LiveTable<WorldNow> {
+/** Who was behind so lately still is (s): as the server counts it, in `runtime/server/src/behind.rs`. */
+const BEHIND_S = 60;
+
+/** When a world was behind: whether it still is, the two moments as people read them, and how long ago the first was. */
+export function behind({ behind_unix_s }: WorldNow, nowUnixS: number): { isStill: boolean; since: string; last: string; forS: number } | undefined {
+  if (behind_unix_s === null) return undefined;
+  const [since, last] = behind_unix_s;
+  return { isStill: nowUnixS - last < BEHIND_S, since: clock(since, nowUnixS), last: clock(last, nowUnixS), forS: nowUnixS - since };
+}
+
+export function worldTable(model: Model, caption: string, open: (world: WorldNow) => void, shown?: number): LiveTable<WorldNow> {
+  const behindNow = (world: WorldNow) => behind(world, model.second?.at_unix_s ?? 0);
+  const behindTold = (world: WorldNow): string => {
+    const told = behindNow(world);
+    if (!told) return "";
+    return told.isStill ? `since ${told.since}` : `${told.since} to ${told.last}`;
+  };
   return new LiveTable<WorldNow>({
     caption,
     key: ({ world }) => world,
@@ -62,6 +80,7 @@ export function worldTable(caption: string, open: (world: WorldNow) => void, sho
       { name: "longest", cell: ({ longest_tick_us }) => us(longest_tick_us), by: ({ longest_tick_us }) => longest_tick_us, isNumber: true, title: "what the longest of the last 10 to 20 s took", className: ({ longest_tick_us, rate_hz }) => (longest_tick_us * rate_hz > 1e6 ? "bad" : "") },
       { name: "load", cell: ({ load }) => percent(load), by: ({ load }) => load, isNumber: true, title: "what its ticks take of one worker", className: ({ load }) => (load > 1 ? "bad" : load > 0.8 ? "warn" : "") },
       { name: "missed", cell: ({ ticks_missed }) => count(ticks_missed), by: ({ ticks_missed }) => ticks_missed, isNumber: true, title: "ticks missed since it is there" },
+      { name: "behind", cell: behindTold, by: ({ behind_unix_s }) => behind_unix_s?.[1] ?? 0, isNumber: true, title: "when it last missed ticks or was overloaded, by UTC; after a minute without it begins anew", className: (world) => (behindNow(world)?.isStill ? "bad" : "quiet") },
     ],
   });
 }
@@ -83,7 +102,7 @@ function kindTable(): LiveTable<KindOfWorld> {
 }
 
 export function worlds({ model, go }: Surroundings): Panel {
-  const table = worldTable("All worlds", ({ world }) => go(`world/${world}`));
+  const table = worldTable(model, "All worlds", ({ world }) => go(`world/${world}`));
   const kinds = kindTable();
   const filter = h("input", { type: "search", placeholder: "kind or number", "aria-label": "Only worlds whose kind or number has" });
   const about = h("p", { class: "quiet" }, "");

@@ -18,8 +18,8 @@ after(async () => {
   await server?.stop();
 });
 
-async function onConsole(where: string, options: Parameters<typeof livePage>[2], body: (page: Page) => Promise<void>): Promise<void> {
-  const { page, errors, context } = await livePage(browser, `${server.url}/${where}`, options);
+async function onConsole(where: string, options: Parameters<typeof livePage>[2], body: (page: Page) => Promise<void>, of = server): Promise<void> {
+  const { page, errors, context } = await livePage(browser, `${of.url}/${where}`, options);
   try {
     await page.locator("body[data-stream=live]").waitFor();
     await body(page);
@@ -45,11 +45,11 @@ const cell = (page: Page, text: string) => page.locator("td", { hasText: new Reg
 const FAULT = "throng_faults.world.inflict";
 
 /** The world that has the fault, by what the server says each of them ran. */
-async function slowWorld(): Promise<{ id: string; kind: string }> {
+async function slowWorld(of = server): Promise<{ id: string; kind: string }> {
   for (let look = 0; look < 60; look++) {
-    const { rows } = await server.command<{ rows: { world: string; kind: string }[] }>("world.list");
+    const { rows } = await of.command<{ rows: { world: string; kind: string }[] }>("world.list");
     for (const { world: id, kind } of rows) {
-      const { scopes } = await server.command<Pick<WorldShown, "scopes">>(`world.show ${id}`);
+      const { scopes } = await of.command<Pick<WorldShown, "scopes">>(`world.show ${id}`);
       if (scopes.some(({ name }) => name === FAULT)) return { id, kind };
     }
     // Nobody has come to it yet, so that it sleeps or is not there.
@@ -96,6 +96,38 @@ test("who opens the page sees what was before, after a reload as well", async ()
     await page.reload();
     await check(page, again);
   });
+});
+
+test("who was not there sees since when a world is behind, after a reload as well", async () => {
+  const wait = () => new Promise((resolve) => setTimeout(resolve, 500));
+  const bad = await Server.start({ players: 4, npcs: 12, inject: ["short-surge"] });
+  try {
+    const { id } = await slowWorld(bad);
+    // Five seconds and more after a world was overloaded first, and nobody has looked.
+    const overloaded = async () => (await bad.past()).worlds_overloaded.slice(0, -5).some((worlds) => worlds > 0);
+    while (!(await overloaded())) await wait();
+    const opened = Date.now();
+    const since = async (page: Page): Promise<string> => {
+      const about = page.locator("#world-about", { hasText: /behind/ });
+      return /behind (?:since|from) (\d\d:\d\d:\d\d)/.exec(await about.innerText())![1]!;
+    };
+    await onConsole(`#/world/${id}`, {}, async (page) => {
+      const told = await since(page);
+      const day = new Date(opened).toISOString().slice(0, 10);
+      const ago = (opened - Date.parse(`${day}T${told}Z`)) / 1_000;
+      // A day more, where midnight lies between.
+      assert.ok((ago + 86_400) % 86_400 < 3_600, `${told} is ${ago} s before the page was opened`);
+      await page.reload();
+      assert.equal(await since(page), told);
+      await tab(page, "Worlds");
+      await section(page, "Worlds").locator("td", { hasText: told }).waitFor();
+      await tab(page, "Overview");
+      const label = await page.locator('canvas[aria-label^="Worlds overloaded:"]').getAttribute("aria-label");
+      assert.match(label!, /at most [1-9]/);
+    }, bad);
+  } finally {
+    await bad.stop();
+  }
 });
 
 test("a bad frame is opened, and its slow world found in the picture", () =>

@@ -10,6 +10,8 @@ import { FRAMES_MAX, Model, SECONDS_MAX } from "../console/model.ts";
 import { lines } from "../console/stream.ts";
 import { budgetShare } from "../console/subsystems.ts";
 import { commonBeginning, withLastWord } from "../console/terminal.ts";
+import { span } from "../console/figures.ts";
+import { ticksTold } from "../console/world.ts";
 import { findWorld, worldRows } from "../console/worlds.ts";
 
 const page = readFileSync(resolve("../toolbox/pages/built/console.html"), "utf8");
@@ -170,12 +172,28 @@ test("worlds that are told in a list for each figure are rows again, and one is 
     longest_tick_us: [10, 20],
     load: [0.5, 0.25],
     ticks_missed: [0, 9],
+    behind_unix_s: [null, [500, 700]],
     overload: ["normal", "slowed"],
     hangs_for_ms: [null, 1_500],
   };
-  const second = { world: "8.1", kind: "hub", rate_hz: 60, players: 4, is_dormant: true, time_percent: 50, tick_us: 2, last_tick_us: 2, longest_tick_us: 20, load: 0.25, ticks_missed: 9, overload: "slowed", hangs_for_ms: 1_500 };
+  const second = { world: "8.1", kind: "hub", rate_hz: 60, players: 4, is_dormant: true, time_percent: 50, tick_us: 2, last_tick_us: 2, longest_tick_us: 20, load: 0.25, ticks_missed: 9, behind_unix_s: [500, 700] as [number, number], overload: "slowed", hangs_for_ms: 1_500 };
   assert.deepEqual(worldRows(worlds).map(({ world, kind }) => `${kind} ${world}`), ["hideout 7", "hub 8.1"]);
   assert.deepEqual(worldRows(worlds)[1], second);
   assert.deepEqual(findWorld(worlds, "8.1"), second);
   assert.equal(findWorld(worlds, "8"), undefined);
+});
+
+test("a world is behind until a minute after its last late tick, and then was", () => {
+  const at = (time: string) => Date.parse(`2026-11-28T${time}Z`) / 1_000;
+  const told = (now: number, behind: [number, number] | null) => {
+    const lists = { world: ["7"], kinds: ["hub"], kind: [0], tick_us: [1e3], longest_tick_us: [2e3], ticks_missed: [1], behind_unix_s: [behind] };
+    const rest = ["rate_hz", "players", "is_dormant", "time_percent", "last_tick_us", "load", "overload", "hangs_for_ms"].map((name) => [name, [0]]);
+    return ticksTold({ worlds: { ...Object.fromEntries(rest), ...lists }, at_unix_s: now } as unknown as Second, "7").at(-1);
+  };
+  const [since, last] = [at("12:04:31"), at("12:07:29")];
+  assert.equal(told(last, null), "");
+  assert.equal(told(last + 2, [since, last]), "behind since 12:04:31 UTC, 3\u202fmin ago, last at 12:07:29");
+  assert.equal(told(last + 60, [since, last]), "was behind from 12:04:31 to 12:07:29 UTC");
+  assert.equal(told(last + 86_400, [since, last]), "was behind from 2026-11-28 12:04:31 to 2026-11-28 12:07:29 UTC");
+  assert.deepEqual([0, 119, 120, 7_199, 7_200, 172_800].map(span), ["0\u202fs", "119\u202fs", "2\u202fmin", "119\u202fmin", "2\u202fh", "2\u202fdays"]);
 });

@@ -66,6 +66,7 @@
 mod accounts;
 mod address_table;
 pub mod analytics;
+mod behind;
 mod browser_counts;
 pub mod client_report;
 pub mod directory;

@@ -21,7 +21,7 @@ use crate::{
     server::{Command, Server, ServerControl},
 };
 
-pub use crate::world_row::WorldRow;
+pub use crate::{behind::Behind, world_row::WorldRow};
 
 /// A command that worlds of some kinds carry out.
 #[derive(Debug, Clone)]
@@ -204,6 +204,7 @@ impl Server {
                 overload: slot.ladder.level(),
                 in_tick_for: slot.running_for(now),
                 ticks_missed: slot.ticks_missed,
+                behind: slot.behind,
             })
             .collect();
         for world in self.addresses.worlds_of_players() {

@@ -6,7 +6,7 @@ use throng_platform::time::Nanos;
 use throng_scheduler::Hertz;
 use throng_world::ids::WorldId;
 
-use crate::overload::Level;
+use crate::{behind::Behind, overload::Level};
 
 /// A tick that has lasted for so long hangs: what others see of it before is a tick under way.
 const HANGS_AFTER: Nanos = Nanos::from_secs(1);
@@ -35,6 +35,8 @@ pub struct WorldRow {
     pub in_tick_for: Option<Nanos>,
     /// Since it is there.
     pub ticks_missed: u64,
+    /// When it last did not keep up, if it ever did not.
+    pub behind: Option<Behind>,
 }
 
 impl WorldRow {

@@ -12,12 +12,13 @@ use throng_scheduler::{CostEstimate, FrameGrid, Hertz, TickPhase};
 use throng_world::{GameWorld, ids::WorldId};
 
 use crate::{
+    behind::Behind,
     host_watch::{HostShare, HostWatch},
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld},
     longest_tick::LongestTick,
     mailbox::Mailbox,
-    overload::{Ladder, Limits},
+    overload::{Ladder, Level, Limits},
     recording::RecordingQueue,
     saves::SlotSaves,
     timeline::Timeline,
@@ -65,6 +66,8 @@ pub(crate) struct WorldSlot {
     skipped: u32,
     /// Ticks missed since the start.
     pub ticks_missed: u64,
+    /// When its ticks last did not keep up.
+    pub behind: Option<Behind>,
     /// What the host took until then was its share of earlier misses.
     excused_until: Nanos,
     hang_is_reported: bool,
@@ -125,6 +128,7 @@ impl WorldSlot {
             rests_until: None,
             skipped: 0,
             ticks_missed: 0,
+            behind: None,
             excused_until: Nanos::ZERO,
             hang_is_reported: false,
             ending: None,
@@ -292,6 +296,9 @@ impl WorldSlot {
             let from = timeline.start_of(self.next_frame).max(self.excused_until);
             of_host = host.share_of(missed, from, started, missed_if_at);
             self.excused_until = self.excused_until.max(of_host.until);
+        }
+        if missed > 0 || self.ladder.level() > Level::Normal {
+            self.behind = Some(Behind::note(self.behind, timeline.start_of(self.next_frame), finished));
         }
         self.next_frame = next;
         self.ticks_missed += missed;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use bevy_ecs::prelude::*;
 use throng::{
     prelude::*,
+    questions::Behind,
     report::{ServerReport, ServerStatus},
     server::{Environment, Server},
     settings::Settings,
@@ -61,8 +62,8 @@ fn be_slow(tick: Res<TickInfo>, slow: Res<Slow>) {
     }
 }
 
-/// Three seconds of one world of 128 Hz that is slow for once, on a host that pauses once.
-fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus>) {
+/// Three seconds of one world of 128 Hz that is slow for once, on a host that pauses once; and when it was behind.
+fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus>, Option<Behind>) {
     let (clock, steal) = (ManualClock::new(), ManualSteal::new(2));
     let host = pausing(clock.clone(), steal.clone(), pause);
     let environment = Environment { steal: Box::new(steal), ..testing::environment(Arc::new(host)) };
@@ -73,14 +74,18 @@ fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus
     let field = server.add_kind(TestKind::new("field", Hertz(128), build)).unwrap();
     server.create_world(field, 1).unwrap();
     let control = server.control();
-    let mut statuses = Vec::new();
+    let mut watcher = control.published().watch();
+    let (mut statuses, mut behind) = (Vec::new(), None);
     let report = server.run(&StopFlag::new().unwrap(), &mut |status| {
+        if let Some(second) = watcher.second() {
+            behind = second.worlds[0].behind;
+        }
         statuses.push(status.clone());
         if status.second == 3 {
             control.stop();
         }
     });
-    (report.unwrap(), statuses)
+    (report.unwrap(), statuses, behind)
 }
 
 const NO_TIME: Nanos = Nanos::ZERO;
@@ -92,7 +97,8 @@ fn paused_ms(length: u64, stolen: u64) -> Option<Pause> {
 
 #[track_caller]
 fn check(slow_for: Nanos, pause: Option<Pause>, missed: u64, of_host: u64) {
-    let (report, statuses) = run(slow_for, pause);
+    let (report, statuses, behind) = run(slow_for, pause);
+    assert_eq!(behind.is_some(), missed > 0, "{behind:?}");
     assert_eq!((report.ticks_missed, report.ticks_missed_host), (missed, of_host));
     assert_eq!(
         (report.counters["server.ticks_missed"], report.counters["server.ticks_missed_host"]),
@@ -111,7 +117,7 @@ fn a_steady_server_misses_nothing() {
 #[test]
 fn ticks_that_a_host_stole_are_the_hosts() {
     check(NO_TIME, paused_ms(40, 40), 5, 5);
-    let (_, statuses) = run(NO_TIME, paused_ms(40, 40));
+    let (_, statuses, _) = run(NO_TIME, paused_ms(40, 40));
     let took: Vec<f64> = statuses.iter().map(|status| status.host_took_ms_max).collect();
     assert_eq!(took, [0.0, 0.0, 40.0, 0.0], "it is told in the second in which it happened");
 }
@@ -119,6 +125,15 @@ fn ticks_that_a_host_stole_are_the_hosts() {
 #[test]
 fn ticks_that_a_slow_world_missed_are_our_own() {
     check(Nanos::from_millis(50), None, 5, 0);
+}
+
+/// From the first tick that was missed, which was due one period after the slow one, to the end of the next that ran.
+#[test]
+fn a_world_is_behind_from_the_first_missed_tick_on() {
+    let (.., behind) = run(Nanos::from_millis(50), None);
+    let Behind { since, last } = behind.expect("it was behind");
+    let ms = |range: std::ops::Range<u64>, at: Nanos| range.contains(&(at.as_micros() / 1_000));
+    assert!(ms(2_007..2_017, since) && ms(2_050..2_067, last), "{behind:?}");
 }
 
 #[test]
@@ -132,7 +147,7 @@ fn ticks_missed_while_a_core_stood_still_are_the_hosts_and_the_stall_is_counted(
     let noted = |length| paused_ms(length, 0).map(|pause| Pause { is_noted: true, ..pause });
     check(NO_TIME, noted(40), 5, 5);
     check(NO_TIME, noted(20), 2, 0);
-    let (report, _) = run(NO_TIME, noted(40));
+    let (report, ..) = run(NO_TIME, noted(40));
     let counted = ["host.stalls", "host.stall_ms", "host.stall_longest_ms"].map(|name| report.counters[name]);
     assert_eq!(counted, [1, 40, 40]);
 }

@@ -479,6 +479,7 @@ mod tests {
             overload: Level::Normal,
             in_tick_for: None,
             ticks_missed: 0,
+            behind: None,
         };
         let hangs = WorldRow { in_tick_for: Some(Nanos::from_secs(2)), ..row(3, 1) };
         let sleeps = WorldRow { is_dormant: true, ..row(4, 90_000) };

@@ -267,6 +267,9 @@ pub struct Worlds {
     pub load: Vec<f64>,
     /// Since it is there.
     pub ticks_missed: Vec<f64>,
+    /// Since when it is behind: ticks of it are missed, or it is overloaded; and when that was last, by the host's clock
+    /// (s since 1970). Null where it never was; after a minute without it begins anew.
+    pub behind_unix_s: Vec<Option<[u32; 2]>>,
     /// Its step of the overload ladder.
     pub overload: Vec<Text>,
     /// For how long a worker has been in its tick, where that is a second and more: it hangs.
@@ -287,6 +290,7 @@ pub struct WorldNow {
     pub longest_tick_us: f64,
     pub load: f64,
     pub ticks_missed: f64,
+    pub behind_unix_s: Option<[u32; 2]>,
     pub overload: Text,
     pub hangs_for_ms: Option<f64>,
 }
@@ -309,6 +313,7 @@ impl Worlds {
             longest_tick_us: at(&self.longest_tick_us, row),
             load: at(&self.load, row),
             ticks_missed: at(&self.ticks_missed, row),
+            behind_unix_s: at(&self.behind_unix_s, row),
             overload: at(&self.overload, row),
             hangs_for_ms: at(&self.hangs_for_ms, row),
         })

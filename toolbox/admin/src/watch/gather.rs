@@ -76,7 +76,7 @@ impl WatchSource for ServerWatch {
             categories: categories(&subsystems),
             subsystems,
             kinds: watched.kinds.iter().map(kind).collect(),
-            worlds: worlds(&watched.worlds),
+            worlds: worlds(&watched.worlds, |at| unix_s(published, at)),
             worlds_left_out: watched.worlds.len().saturating_sub(WORLDS_MAX) as u32,
             packets: packets(published),
             clients: clients(published),
@@ -240,7 +240,8 @@ fn kind(of: &KindSecond) -> KindOfWorld {
 /// What its ticks take of a worker is told to a thousandth of a percent: tables sort by it.
 const LOAD_SCALE: f64 = 1e5;
 
-fn worlds(all: &[WorldRow]) -> Worlds {
+/// `unix_s` tells a moment of the server's clock by that of the host.
+fn worlds(all: &[WorldRow], unix_s: impl Fn(Nanos) -> f64) -> Worlds {
     let mut rows: Vec<(u8, f64, &WorldRow)> = all.iter().map(|row| (concern(row), row.load(), row)).collect();
     // One that hangs adds nothing to its load, and is what is looked for.
     rows.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
@@ -268,6 +269,7 @@ fn worlds(all: &[WorldRow]) -> Worlds {
         last_tick_us: of_each(&rows, |row| us(row.last_tick.0)),
         longest_tick_us: of_each(&rows, |row| us(row.longest_tick.0)),
         ticks_missed: of_each(&rows, |row| row.ticks_missed as f64),
+        behind_unix_s: of_each(&rows, |row| row.behind.map(|of| [of.since, of.last].map(|at| unix_s(at) as u32))),
         overload: of_each(&rows, |row| row.overload.name().into()),
         hangs_for_ms: of_each(&rows, |row| row.hangs_for().map(|hangs| rounded(hangs.as_millis_f64()))),
     }
@@ -350,7 +352,7 @@ fn recorder(published: &PublishedMetrics) -> Option<RecorderNow> {
 
 #[cfg(test)]
 mod tests {
-    use throng::{ids::WorldId, prelude::Hertz};
+    use throng::{ids::WorldId, prelude::Hertz, questions::Behind};
     use throng_platform::allocator::{CountingAllocator, thread_counts};
 
     use super::super::{document::Line, write};
@@ -374,6 +376,7 @@ mod tests {
             overload: Level::Normal,
             in_tick_for: None,
             ticks_missed: 0,
+            behind: None,
         }
     }
 
@@ -382,9 +385,11 @@ mod tests {
         let mut rows = [row(0, 10), row(1, 500), row(2, 30), row(3, 40)];
         rows[0].in_tick_for = Some(Nanos::from_secs(2));
         rows[2].time_percent = 50;
-        let told = worlds(&rows);
+        rows[2].behind = Some(Behind { since: Nanos::from_secs(7), last: Nanos::from_millis(9_900) });
+        let told = worlds(&rows, |at| 1_000.0 + at.as_secs_f64());
         assert_eq!(told.world, ["0", "2", "1", "3"]);
         assert_eq!(told.hangs_for_ms, [Some(2_000.0), None, None, None]);
+        assert_eq!(told.behind_unix_s, [None, Some([1_007, 1_009]), None, None]);
         let third = told.rows().nth(2).unwrap();
         assert_eq!((&*third.kind, third.players, third.load), ("hideout", 1, 0.01));
         assert_eq!((third.tick_us, third.last_tick_us), (500.0, 1_234.57));
@@ -396,7 +401,7 @@ mod tests {
     fn a_line_costs_an_allocation_for_each_world() {
         let rows: Vec<_> = (0..200).map(|number| row(number, 10)).collect();
         let before = thread_counts().allocations;
-        let worlds = worlds(&rows);
+        let worlds = worlds(&rows, |_| 0.0);
         let taken = thread_counts().allocations - before;
         assert!((200..=230).contains(&taken), "{taken}");
         let line = Line::Second(Box::new(Second { worlds, ..Second::default() }));
