@@ -90,7 +90,7 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::EYE;
+    use crate::{components::EYE, page};
     use throng_query::casts::lines_of_sight;
     use throng_query::nav::{PathOutcome, PathSearch, PolygonId};
 
@@ -120,7 +120,7 @@ mod tests {
              export const WALLS: readonly (readonly [number, number, number, number, number])[] = [\n{}];\n",
             lines.collect::<String>()
         );
-        check_part_of_page("walls.ts", &text);
+        page::check("play/precinct/walls.ts", &text);
     }
 
     /// Promise: the page that plays predicts walks on the ground that there is; written anew as the walls are.
@@ -150,18 +150,7 @@ mod tests {
              /** Where the middle of a body may be: convex polygons, of each its corners' x and z in turn. */\n\
              export const GROUND: readonly (readonly number[])[] = [\n{lines}];\n"
         );
-        check_part_of_page("ground.ts", &text);
-    }
-
-    /// Holds a file of the page to what it is made of.
-    #[track_caller]
-    fn check_part_of_page(file: &str, text: &str) {
-        let path = format!("{}/../../web/play/precinct/{file}", env!("CARGO_MANIFEST_DIR"));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&path, text).expect("the file is writable");
-        }
-        let known = std::fs::read_to_string(&path).expect("the page's file");
-        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and `cargo xtask web`");
+        page::check("play/precinct/ground.ts", &text);
     }
 
     #[test]

@@ -79,3 +79,5 @@ pub use worlds::schema;
 
 #[cfg(test)]
 mod headless;
+#[cfg(test)]
+mod page;

@@ -176,7 +176,7 @@ mod tests {
     use throng_query::nav::{NavPoint, PolygonId};
 
     use super::*;
-    use crate::level::Level;
+    use crate::{level::Level, page};
 
     fn input(direction: [f32; 2], sprint: bool) -> Input {
         Input::new(direction, 0.0, 0.0, false, sprint)
@@ -197,7 +197,7 @@ mod tests {
                 ));
             }
         }
-        check_steps("precinct.json", &format!("[\n{}\n]\n", lines.join(",\n")));
+        page::check("tests/steps/precinct.json", &format!("[\n{}\n]\n", lines.join(",\n")));
     }
 
     /// Ticks with the same input.
@@ -248,7 +248,7 @@ mod tests {
             walks.join(",\n"),
             corners.collect::<Vec<_>>().join(",\n")
         );
-        check_steps("precinct_walks.json", &text);
+        page::check("tests/steps/precinct_walks.json", &text);
     }
 
     /// A walk as the file has it.
@@ -304,17 +304,6 @@ mod tests {
     fn place(point: NavPoint) -> String {
         let Vec3 { x, z, .. } = point.position();
         format!("[{x:.4}, {z:.4}]")
-    }
-
-    /// Holds a file of the page's tests to what the game makes of it.
-    #[track_caller]
-    fn check_steps(file: &str, text: &str) {
-        let path = format!("{}/../../web/tests/steps/{file}", env!("CARGO_MANIFEST_DIR"));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&path, text).expect("the file is writable");
-        }
-        let known = std::fs::read_to_string(&path).expect("the file of the page's tests");
-        assert_eq!(known, text, "run the test with UPDATE_EXPECT=1, and the tests in web/");
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl PortalWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::Side;
+    use crate::{page, rules::Side};
 
     #[test]
     fn exits_lie_outside_of_every_portal_and_near_their_own() {
@@ -219,6 +219,31 @@ mod tests {
             let slot = actors.add_player();
             actors.place(slot, bevy_ecs::entity::Entity::PLACEHOLDER, exit, side);
         }
+    }
+
+    /// Promise: the page that plays draws the portals where they are; `UPDATE_EXPECT=1 cargo test -p precinct --lib portals`
+    /// writes them anew, and `cargo xtask web` the page.
+    #[test]
+    fn the_page_draws_these_portals() {
+        let mut lines = String::new();
+        for Portal { leads_to, middle, .. } in Portals::of(&Level::shared()).iter() {
+            let world = match leads_to {
+                Destination::Hideout => HIDEOUT,
+                Destination::Hub => HUB,
+                Destination::DarkZone => DARK_ZONE,
+            };
+            lines += &format!("  {{ leadsTo: {world:?}, x: {:.2}, z: {:.2} }},\n", middle.x, middle.z);
+        }
+        let text = format!(
+            "// Portals of the city block, made of games/precinct/src/portals.rs by `UPDATE_EXPECT=1 cargo test -p precinct --lib portals`.\n\n\
+             /** Who is so near to a portal's middle is taken (m). */\n\
+             export const PORTAL_RADIUS_M = {PORTAL_RADIUS_M:?};\n\
+             /** Who has been farther than this from all of them since coming into a world may be taken (m). */\n\
+             export const PORTAL_CLEAR_M = {PORTAL_CLEAR_M:?};\n\n\
+             /** The middle of each, and the kind of world that it leads to. */\n\
+             export const PORTALS = [\n{lines}] as const;\n"
+        );
+        page::check("play/precinct/portal_places.ts", &text);
     }
 
     #[test]

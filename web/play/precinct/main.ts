@@ -1,4 +1,5 @@
-// Plays precinct: walk, sprint, aim with the mouse and shoot. Shots come from everybody's `Action`, whose count rises with each.
+// Plays precinct: walk, sprint, aim with the mouse and shoot, go from world to world through portals. Shots come from everybody's
+// `Action`, whose count rises with each.
 
 import { type EntityId, mix, mixAngle } from "../../client/index.ts";
 import { disc, grid, label, line } from "../camera.ts";
@@ -8,6 +9,7 @@ import { Runner } from "../runner.ts";
 import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
 import { stepOf } from "./movement.ts";
+import { Portals } from "./portals.ts";
 import { type Game, type Pose, schema } from "./schema.ts";
 import { type ClosedDoor, closedDoor, doorHalf, walk } from "./walk.ts";
 import { WALLS } from "./walls.ts";
@@ -22,12 +24,13 @@ const COLORS = { Agents: "#6db3f2", Rioters: "#f2a65a", Cleaners: "#e0607e" } as
 
 class PrecinctPage implements GamePage<Game> {
   readonly title = "precinct";
-  readonly help = "WASD walk, Shift sprints, the mouse aims and shoots, Q takes a medkit, E opens doors";
+  readonly help = "WASD walk, Shift sprints, the mouse aims and shoots, Q takes a medkit, E opens doors; walk into a portal to go where it says: others are in the hub and the dark zone";
   // All worlds are in the city block but districts, which tell no `Pose` of a player: there is nothing predicted.
   readonly #runner = new Runner((from, by) => walk(from, by, this.#closedDoors));
   readonly prediction = this.#runner.stats;
   readonly #own = new OwnPlayer();
   readonly #flashes = new Flashes();
+  readonly #portals = new Portals();
   readonly #actions = new Map<EntityId, number>();
   readonly #places = new Tracks<Game, "Pose">("Pose", (pose, later, share): Pose => ({
     x: mix(pose.x, later.x, share), y: mix(pose.y, later.y, share), z: mix(pose.z, later.z, share), yaw: mixAngle(pose.yaw, later.yaw, share),
@@ -38,6 +41,7 @@ class PrecinctPage implements GamePage<Game> {
 
   enteredWorld(): void {
     this.#runner.leftWorld();
+    this.#portals.enteredWorld();
     this.#places.clear();
     this.#actions.clear();
   }
@@ -56,11 +60,15 @@ class PrecinctPage implements GamePage<Game> {
   draw(frame: Frame<Game>): void {
     const { client, canvas, camera, nowMs } = frame;
     this.#closedDoors = closedDoorsOf(frame);
-    this.#own.moveTo(this.#runner.shown(nowMs, client.ownState("Pose")));
+    const told = client.ownState("Pose");
+    this.#own.moveTo(this.#runner.shown(nowMs, told));
     camera.lookAt(canvas, this.#own.x, this.#own.z);
     canvas.strokeStyle = "#242a33";
     grid(canvas, camera, 8);
-    if (client.world?.name !== "district") drawWalls(frame);
+    if (client.world?.name !== "district") {
+      drawWalls(frame);
+      if (client.world && told) this.#portals.draw(canvas, camera, client.world.name);
+    }
     for (const [id, pose] of this.#places.shown(client, nowMs)) {
       const isOwn = id === client.ownEntity;
       const { x, z, yaw } = isOwn ? this.#own : pose;
