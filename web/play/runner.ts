@@ -34,6 +34,11 @@ export class Runner {
     this.#predictor.leftWorld();
   }
 
+  /** It lies where it died, and stands up elsewhere: inputs that are on their way then will move the one who stands up. */
+  die(): void {
+    this.#predictor.reset();
+  }
+
   /** The input of this number was sent; `null`: there was no world for it. */
   took(number: number | null, x: number, z: number): void {
     if (number !== null) this.#predictor.apply(number, { x, z });

@@ -163,3 +163,18 @@ test("a step that is a tenth too long is corrected again and again", () => {
   }
   assert.ok(runner.stats.corrections > 90, String(runner.stats.corrections));
 });
+
+test("who dies, and stands up elsewhere, walks on from there and is not corrected", () => {
+  const [runner, onTheirWay] = [new Runner(), 3];
+  const isDead = (input: number): boolean => input >= 40 && input < 80;
+  /** By the server, with this input in it. */
+  const placeAt = (input: number): Run => ({ x: input < 80 ? 0.25 * Math.min(input, 39) : 60 + 0.25 * (input - 79), z: 0 });
+  for (let number = 1; number <= 100; number++) {
+    const input = Math.max(number - onTheirWay, 0);
+    if (isDead(input)) runner.die();
+    else runner.shown(number, { state: placeAt(input), input });
+    runner.took(number, 0.25, 0);
+  }
+  const { checks, corrections } = runner.stats;
+  assert.deepEqual([checks > 50, corrections, runner.shown(101, null)], [true, 0, placeAt(100)]);
+});

@@ -10,7 +10,7 @@ import { type Frame, type GamePage, play } from "../shell.ts";
 import { Tracks } from "../tracks.ts";
 import { stepOf } from "./movement.ts";
 import { Portals } from "./portals.ts";
-import { type Game, type Pose, schema } from "./schema.ts";
+import { type Game, type Pose, type Vitals, schema } from "./schema.ts";
 import { type ClosedDoor, closedDoor, doorHalf, walk } from "./walk.ts";
 import { WALLS } from "./walls.ts";
 
@@ -61,7 +61,9 @@ class PrecinctPage implements GamePage<Game> {
     const { client, canvas, camera, nowMs } = frame;
     this.#closedDoors = closedDoorsOf(frame);
     const told = client.ownState("Pose");
-    this.#own.moveTo(this.#runner.shown(nowMs, told));
+    const isAlive = this.#ownVitals(frame)?.alive !== false;
+    if (!isAlive) this.#runner.die();
+    this.#own.moveTo(isAlive ? this.#runner.shown(nowMs, told) : told?.state);
     camera.lookAt(canvas, this.#own.x, this.#own.z);
     canvas.strokeStyle = "#242a33";
     grid(canvas, camera, 8);
@@ -79,9 +81,13 @@ class PrecinctPage implements GamePage<Game> {
     client.takeEvents();
   }
 
-  status({ client }: Frame<Game>): string[] {
-    const vitals = client.ownEntity === null ? undefined : client.replicas.get(client.ownEntity, "Vitals");
+  status(frame: Frame<Game>): string[] {
+    const vitals = this.#ownVitals(frame);
     return [vitals ? (vitals.alive ? `health ${vitals.health}` : "you are down, and come back in a moment") : "", this.#said].filter(Boolean);
+  }
+
+  #ownVitals({ client }: Frame<Game>): Vitals | undefined {
+    return client.ownEntity === null ? undefined : client.replicas.get(client.ownEntity, "Vitals");
   }
 
   #drawSomebody({ client: { replicas }, canvas, nowMs }: Frame<Game>, id: EntityId, pose: Pose, isOwn: boolean): void {
