@@ -62,7 +62,7 @@ export function worldTable(model: Model, caption: string, open: (world: WorldNow
   const behindTold = (world: WorldNow): string => {
     const told = behindNow(world);
     if (!told) return "";
-    return told.isStill ? `since ${told.since}` : `${told.since} to ${told.last}`;
+    return told.isStill ? `since ${told.since}` : `until ${told.last}`;
   };
   return new LiveTable<WorldNow>({
     caption,
