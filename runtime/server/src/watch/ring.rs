@@ -1,26 +1,30 @@
 //! Ring: the last rows of some words each, written by one thread and read by any, without a lock.
 //!
 //! ```text
-//! place   0     1     2    ...   kept           count of a row % places = its place
+//! slot    0     1     2    ...   kept           number of a row % slots = its slot
 //!         | row | row | row      | row |        written: rows so far; the next one goes over the oldest
 //! ```
 //!
-//! There is a place more than rows that are kept: the one that may be being written. Whoever reads looks at `written`
-//! again afterwards, and leaves out what may have been written over meanwhile.
+//! There is one slot more than rows kept: the one that may be being written. A reader loads `written` again after the
+//! words, and drops rows that may have been overwritten meanwhile.
+//!
+//! Its fences are not model-checked: a test races it on real threads (docs/reliability.md, R25).
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
+/// The last rows of `WORDS` words. One writer, any number of readers, no lock. Only `new` and `read` allocate.
 pub(super) struct Ring<const WORDS: usize> {
-    places: Box<[[AtomicU64; WORDS]]>,
-    /// Written after a row (release) and read before it (acquire).
+    slots: Box<[[AtomicU64; WORDS]]>,
+    /// Rows written so far. Stored by the one writer after the row (release); readers load it before the words (acquire)
+    /// and again behind a fence.
     written: AtomicU64,
 }
 
 impl<const WORDS: usize> Ring<WORDS> {
     /// Keeps the last so many rows.
     pub fn new(kept: usize) -> Self {
-        let place = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self { places: (0..=kept).map(|_| place()).collect(), written: AtomicU64::new(0) }
+        let slot = || std::array::from_fn(|_| AtomicU64::new(0));
+        Self { slots: (0..=kept).map(|_| slot()).collect(), written: AtomicU64::new(0) }
     }
 
     /// Rows written so far.
@@ -28,37 +32,38 @@ impl<const WORDS: usize> Ring<WORDS> {
         self.written.load(Ordering::Acquire)
     }
 
-    /// On one thread alone.
+    /// Writes the next row, over the oldest if all slots are taken. From one thread alone.
     pub fn write(&self, row: [u64; WORDS]) {
-        let count = self.written.load(Ordering::Relaxed);
-        // Whoever reads a word of this row sees that the one before is written, and so that its place was given away.
+        let number = self.written.load(Ordering::Relaxed);
+        // Pairs with the acquire fence in `read`: a reader that sees a word of this row also sees `written` >= `number`,
+        // and so drops the row that had this slot.
         fence(Ordering::Release);
-        for (place, word) in self.place(count).iter().zip(row) {
-            place.store(word, Ordering::Relaxed);
+        for (word_of_slot, word) in self.slot(number).iter().zip(row) {
+            word_of_slot.store(word, Ordering::Relaxed);
         }
-        self.written.store(count + 1, Ordering::Release);
+        self.written.store(number + 1, Ordering::Release);
     }
 
     /// The rows from the one of number `begin` on, the oldest first, and the number of the first that is still there.
-    /// Allocates.
     pub fn read(&self, begin: u64) -> (Vec<[u64; WORDS]>, u64) {
         let end = self.written();
         let first = begin.max(self.oldest(end)).min(end);
-        let read = |count| std::array::from_fn(|word| self.place(count)[word].load(Ordering::Relaxed));
+        let read = |number| std::array::from_fn(|word| self.slot(number)[word].load(Ordering::Relaxed));
         let mut rows: Vec<[u64; WORDS]> = (first..end).map(read).collect();
+        // Words first, then `written`: a slot that was overwritten while we read is seen as lost below.
         fence(Ordering::Acquire);
         let kept_from = self.oldest(self.written.load(Ordering::Relaxed)).clamp(first, end);
         rows.drain(..(kept_from - first) as usize);
         (rows, kept_from)
     }
 
-    /// The oldest row that is not written over while `written` is so much.
+    /// The number of the oldest row that is not written over while `written` is so much.
     fn oldest(&self, written: u64) -> u64 {
-        (written + 1).saturating_sub(self.places.len() as u64)
+        (written + 1).saturating_sub(self.slots.len() as u64)
     }
 
-    fn place(&self, count: u64) -> &[AtomicU64; WORDS] {
-        &self.places[(count % self.places.len() as u64) as usize]
+    fn slot(&self, number: u64) -> &[AtomicU64; WORDS] {
+        &self.slots[(number % self.slots.len() as u64) as usize]
     }
 }
 
@@ -96,8 +101,8 @@ mod tests {
             scope.spawn(|| (0..ROWS).for_each(|row| ring.write([row; 8])));
             while ring.written() < ROWS {
                 let (rows, first) = ring.read(0);
-                for (row, count) in rows.into_iter().zip(first..) {
-                    assert_eq!(row, [count; 8]);
+                for (row, number) in rows.into_iter().zip(first..) {
+                    assert_eq!(row, [number; 8]);
                 }
             }
         });
