@@ -109,7 +109,7 @@ impl<'w> Bench<'w> {
     fn begin(words: &'w Words) -> Result<Self, XtaskError> {
         let out = step::root().join(&words.out);
         let &Words { commits, planted, percent, runs, seconds, .. } = words;
-        let (throng, machine) = (super::peers::commit(), super::machine::here());
+        let (throng, machine) = (super::peers::commit(), super::machine::machine_in_words());
         let plan = Plan { throng, machine, commits, planted, percent, runs, seconds };
         let (file, folder) = (out.join("plan.json"), out.join("game"));
         if let Ok(text) = fs::read_to_string(&file) {

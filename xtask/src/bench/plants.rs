@@ -1,5 +1,5 @@
 //! The bench of preflight itself: slowdowns of a known size, planted one at a time in subsystems of all games; how many are found and
-//! named, and whether the interval holds what was planted.
+//! named, and whether the interval covers what was planted.
 //!
 //! Twenty: twelve of 2 % by the processor's work, five of 2 % by cache misses at equal instructions, three of 10 % by waits. A short
 //! look at each game says which subsystems have 2 % of a frame; plants go round among them. The plan and each result are lines of a
@@ -16,7 +16,7 @@ use clap::Parser;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::machine;
+use super::machine::machine_in_words;
 use crate::error::XtaskError;
 use crate::step::{self, cargo};
 use crate::web::PLAYED;
@@ -60,8 +60,6 @@ struct Plant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
     commit: String,
-    /// Empty in files from before machines were told apart.
-    #[serde(default)]
     machine: String,
     seconds: u32,
     more: Vec<String>,
@@ -81,7 +79,7 @@ struct Outcome {
     shift_percent: Option<f64>,
     low_percent: Option<f64>,
     high_percent: Option<f64>,
-    /// With nothing cut off; results of earlier builds have none.
+    /// Shift over all steps; `None` if there is no interval.
     uncut_percent: Option<f64>,
     verdict: String,
     pairs: u64,
@@ -91,8 +89,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the interval holds what was planted; none without an interval.
-    fn is_held(&self) -> Option<bool> {
+    /// Whether what was planted lies in the interval; `None` without one.
+    fn interval_covers_plant(&self) -> Option<bool> {
         Some((self.low_percent?..=self.high_percent?).contains(&self.plant.percent))
     }
 }
@@ -143,12 +141,15 @@ pub(super) fn run(words: &[String]) -> Result<(), XtaskError> {
 
 /// The plan and what is done of it; a new file begins with a look at each game.
 fn begin(words: &Words, program: &Path, file: &Path) -> Result<(Plan, Vec<Outcome>), XtaskError> {
+    let ours = |plants| {
+        let (commit, machine) = (super::peers::commit(), machine_in_words());
+        Plan { commit, machine, seconds: words.seconds, more: words.more.clone(), plants }
+    };
     if let Ok(text) = fs::read_to_string(file) {
         let (plan, done) = read(&text).ok_or_else(|| usage(file, "has no plan in its first line"))?;
-        let (commit, machine) = (super::peers::commit(), machine::here());
-        let ours = (&commit, &machine, words.seconds, &words.more, words.plants as usize);
-        if (&plan.commit, &plan.machine, plan.seconds, &plan.more, plan.plants.len()) != ours {
-            return Err(usage(file, &other_plan(&plan, &commit, &machine)));
+        let ours = ours(plan.plants.clone());
+        if plan != ours || plan.plants.len() != words.plants as usize {
+            return Err(usage(file, &other_plan(&plan, &ours)));
         }
         if !text.ends_with('\n') {
             // The last line was not written to its end.
@@ -167,20 +168,22 @@ fn begin(words: &Words, program: &Path, file: &Path) -> Result<(Plan, Vec<Outcom
         games.push((game.to_owned(), large(&report)));
     }
     let plants = plants(&games, words.plants as usize).map_err(XtaskError::Usage)?;
-    let (commit, machine) = (super::peers::commit(), machine::here());
-    let plan = Plan { commit, machine, seconds: words.seconds, more: words.more.clone(), plants };
+    let plan = ours(plants);
     append(file, &plan)?;
     Ok((plan, Vec::new()))
 }
 
 /// Why a file is not gone on with.
-fn other_plan(plan: &Plan, commit: &str, machine: &str) -> String {
-    let theirs = if plan.machine.is_empty() { "a machine that it does not name" } else { &plan.machine };
-    let (seconds, plants) = (plan.seconds, plan.plants.len());
+fn other_plan(plan: &Plan, ours: &Plan) -> String {
     format!(
-        "is of commit {}, {seconds} s and {plants} plants, on {theirs}; here are commit {commit} and {machine}, and results of both do not \
-         count together; name another folder with --out",
-        plan.commit
+        "is of commit {}, {} s and {} plants, on {}; here are commit {} and {}, and results of both do not count together; name \
+         another folder with --out",
+        plan.commit,
+        plan.seconds,
+        plan.plants.len(),
+        plan.machine,
+        ours.commit,
+        ours.machine
     )
 }
 
@@ -277,7 +280,7 @@ fn row(outcome: &Outcome) -> String {
     let percent = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:+.2}"));
     let word = |is: &bool| if *is { "yes" } else { "no" };
     format!(
-        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>5} {:>8} {:<10} {:>6} {:>6.0} {:>5.0}  {}",
+        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>8} {:<10} {:>6} {:>6.0} {:>5.0}  {}",
         plant.game,
         plant.subsystem,
         plant.kind,
@@ -287,7 +290,7 @@ fn row(outcome: &Outcome) -> String {
         percent(shift_percent),
         percent(low_percent),
         percent(high_percent),
-        outcome.is_held().map_or("-", |is| word(&is)),
+        outcome.interval_covers_plant().map_or("-", |is| word(&is)),
         percent(uncut_percent),
         verdict,
         pairs,
@@ -299,7 +302,7 @@ fn row(outcome: &Outcome) -> String {
 
 fn table(done: &[Outcome]) -> String {
     let mut lines = vec![format!(
-        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>5} {:>8} {:<10} {:>6} {:>6} {:>5}  also named",
+        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>8} {:<10} {:>6} {:>6} {:>5}  also named",
         "game",
         "subsystem",
         "kind",
@@ -309,7 +312,7 @@ fn table(done: &[Outcome]) -> String {
         "shift %",
         "low %",
         "high %",
-        "held",
+        "covers",
         "all %",
         "verdict",
         "pairs",
@@ -319,12 +322,12 @@ fn table(done: &[Outcome]) -> String {
     lines.extend(done.iter().map(row));
     let named = done.iter().filter(|outcome| outcome.found && outcome.named).count();
     lines.push(format!("{named} of {} found and named", done.len()));
-    let not_held = done.iter().filter(|outcome| outcome.is_held() == Some(false));
-    lines.extend(not_held.map(|outcome| {
+    let not_covered = done.iter().filter(|outcome| outcome.interval_covers_plant() == Some(false));
+    lines.extend(not_covered.map(|outcome| {
         let Outcome { plant, low_percent, high_percent, .. } = outcome;
         let [low, high] = [low_percent, high_percent].map(|end| end.unwrap_or_default());
         format!(
-            "the interval does not hold what was planted: {} {}, {} of {} %, told as {low:+.1} to {high:+.1}",
+            "the interval does not cover what was planted: {} {}, {} of {} %, told as {low:+.1} to {high:+.1}",
             plant.game, plant.subsystem, plant.kind, plant.percent
         )
     }));
@@ -370,13 +373,13 @@ mod tests {
         assert_eq!((found.low_percent, found.pairs), (Some(1.5), 40));
         let missed = outcome(&plant, &report("unknown"), 240.0);
         assert!(missed.found && !missed.named);
-        let mut not_held = found.clone();
-        not_held.plant.percent = 10.0;
-        assert_eq!([&found, &not_held].map(Outcome::is_held), [Some(true), Some(false)]);
+        let mut not_covered = found.clone();
+        not_covered.plant.percent = 10.0;
+        assert_eq!([&found, &not_covered].map(Outcome::interval_covers_plant), [Some(true), Some(false)]);
         assert!(table(&[found, missed]).ends_with("1 of 2 found and named"));
-        let told = table(&[not_held]);
+        let told = table(&[not_covered]);
         assert!(
-            told.ends_with("does not hold what was planted: precinct ai, work of 10 %, told as +1.5 to +2.7"),
+            told.ends_with("does not cover what was planted: precinct ai, work of 10 %, told as +1.5 to +2.7"),
             "{told}"
         );
         assert_eq!(large(&report("slower")), ["ai", "net", "query"]);
@@ -389,12 +392,8 @@ mod tests {
         let plan = Plan { commit, machine, seconds: 240, more: Vec::new(), plants: plants.clone() };
         let one = outcome(&plants[0], &Value::Null, 1.0);
         let text = format!("{}\n{}\n{{\"plant\":", json!(plan), json!(one));
-        assert_eq!(read(&text), Some((plan.clone(), vec![one])));
+        assert_eq!(read(&text), Some((plan, vec![one])));
         assert_eq!(read("nothing\n"), None);
-        let mut of_before = json!(plan);
-        of_before.as_object_mut().unwrap().remove("machine");
-        let (of_before, _) = read(&of_before.to_string()).unwrap();
-        assert!(other_plan(&of_before, "1234", "Xeon").contains("on a machine that it does not name; here are"));
     }
 
     /// Promise: results of another machine are not gone on with, whatever else is the same.
@@ -411,7 +410,7 @@ mod tests {
             append(&file, &plan).unwrap();
             begin(&words, Path::new("no-program"), &file).map(|(plan, _)| plan.machine)
         };
-        assert_eq!(begun(&machine::here()).unwrap(), machine::here());
+        assert_eq!(begun(&machine_in_words()).unwrap(), machine_in_words());
         let error = begun("Xeon, 64 cores").unwrap_err().to_string();
         assert!(error.contains("on Xeon, 64 cores; here are") && error.contains("--out"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
