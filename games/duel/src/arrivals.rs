@@ -1,10 +1,11 @@
 //! Arrivals: how clients take the seats of a match, and how they leave it.
 //!
 //! The lobby sends each client with the number of its seat. Whose connection ends leaves a seat that nobody plays: its
-//! player dies, and stays dead until somebody else takes it. Of such seats the lobby is told when a round begins
-//! ([`FreeSeats`]). Who comes too late, or to a seat that is taken, goes back to the lobby. When the match is over all go back to the lobby with what they have done, and the last
-//! thing that a match does is to tell the lobby that it can be ended. One that is left by everybody before that does
-//! the same, and so does one to which nobody comes.
+//! player dies, and stays dead until somebody else takes it. At the beginning of each round a match tells the lobby which
+//! seats are free ([`FreeSeats`]). Who arrives after the match was decided, or at a taken seat, goes back to the lobby.
+//! When the match is over all go back to the lobby with what they have done, and the last thing that a match does is to
+//! tell the lobby that it can be ended. One that is left by everybody before that does the same, and so does one to which
+//! nobody comes.
 //!
 //! Who was sent to a lobby that has ended comes back, and is disconnected; when it connects again the door leads it to
 //! the new one.
@@ -17,6 +18,7 @@ use crate::{
     controls::Controls,
     rounds::{Change, Rounds},
     scene::{RoundChange, Scene},
+    seat_set::SeatSet,
     seats::{Known, Seats, Senses},
     settings::MatchRules,
     teams::{SEATS, TeamId},
@@ -84,13 +86,12 @@ pub fn leave(
     mut outbox: ResMut<Outbox>,
     mut players: Query<(&mut Player, &mut Vitals)>,
 ) {
-    let gone =
-        departures.0.iter().filter_map(|client| seats.of_client(*client)).fold(0_u16, |gone, seat| gone | 1 << seat);
-    for seat in (0..SEATS as u8).filter(|seat| gone >> seat & 1 == 1) {
+    let gone: SeatSet = departures.0.iter().filter_map(|client| seats.of_client(*client)).collect();
+    for seat in gone.iter() {
         clear_seat(seat, &mut seats, &mut players);
     }
     count_players(&seats);
-    if gone != 0 && seats.are_empty() && rounds.phase() != Phase::MatchOver {
+    if !gone.is_empty() && seats.are_empty() && rounds.phase() != Phase::MatchOver {
         rounds.close();
         goodbye.say(&tick, &mut outbox);
     }
@@ -109,11 +110,12 @@ pub fn tell_free_seats(
     seats: Res<Seats>,
     mut outbox: ResMut<Outbox>,
 ) {
-    let free = (0..SEATS as u8).filter(|seat| seats.client(*seat).is_none()).fold(0, |free, seat| free | 1 << seat);
-    // Of none that the lobby could send anybody to it knows already.
-    if free != 0 {
-        let seats = if rounds.phase() == Phase::MatchOver { 0 } else { free };
-        outbox.post(tick.world, scene.lobby, &FreeSeats { seats }).expect("it has no limits");
+    let free: SeatSet = (0..SEATS as u8).filter(|seat| seats.client(*seat).is_none()).collect();
+    // In a full match nothing is free, which the lobby knows: it gave the last seat away. When the match is decided it has to
+    // hear that none is left.
+    if !free.is_empty() {
+        let told = if rounds.phase() == Phase::MatchOver { SeatSet::default() } else { free };
+        outbox.post(tick.world, scene.lobby, &FreeSeats { seats: told.bits() }).expect("it has no limits");
     }
 }
 

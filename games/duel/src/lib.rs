@@ -17,7 +17,7 @@
 //!   rounds    seats     scene      chance     state of a match
 //!   pace
 //!   movement  controls  weapons   economy     rules of the game, pure
-//!   components  protocol  schema  travel  map  teams      what both sides agree on
+//!   components  protocol  schema  travel  map  teams  seat_set   what both sides agree on
 //!   prediction                                what a client makes of that: its own body, at once
 //! ```
 //!
@@ -52,6 +52,7 @@ pub mod rounds;
 pub mod scenarios;
 pub mod scene;
 pub mod schema;
+pub mod seat_set;
 pub mod seats;
 pub mod server;
 pub mod settings;

@@ -1,22 +1,23 @@
 //! The lobby: where clients come in, wait, and are sent to matches.
 //!
-//! Clients stand in line. When there are enough for a match the lobby asks the server for its world, and when that is
-//! there it sends them, each with a seat, so that both teams are as large. Where there are not enough, they go to seats that
-//! are free in matches that are played: of those that began with fewer, or that somebody has left. Who has waited for long
-//! enough, and for whom there is no such seat, is sent with fewer. A match whose players have all come back, or gone, says so, and is ended.
+//! Clients stand in line. When there are enough for a match, the lobby asks the server for a world and sends them, each
+//! with a seat, the teams alternating. Fewer than that go to free seats in matches that are being played. Who finds no such
+//! seat and has waited `fill_s` is sent to a match with fewer. A match whose players have all come back, or gone, says so,
+//! and is ended.
 //!
 //! Who goes first sits in team one, the next in team two, and so on. A lobby that panics is made again with the same line
-//! ([`SavedLine`]), and with the worlds that it had asked for; one that comes and that nobody waits for is ended. A lobby that ends all the same is made anew by the directory; matches that it has made play on,
-//! disconnect their players at their end, and sleep from then on.
+//! ([`SavedLine`]), and with the worlds that it had asked for; one that comes and that nobody waits for is ended. A lobby
+//! that ends all the same is made anew by the directory; matches that it has made play on, disconnect their players at
+//! their end, and sleep from then on.
 //!
 //! Nothing that players have done here outlives the server: what is in a [`Passport`] is shown and ranks nobody, so neither
 //! the lobby nor a match saves anything.
 //!
-//! It is a reactive world: it ticks when somebody comes or goes, when a match says that it is over, and while it waits for
-//! one that is being made; otherwise it rests.
+//! It is a reactive world: it ticks when somebody comes or goes, when a match says that it is over or which seats are free,
+//! and while it waits for one that is being made; otherwise it rests.
 //!
-//! Sketch of the cost: a look at two lists in each of its 20 ticks a second at most. Allocates when somebody comes, and for
-//! a match.
+//! Cost: three lists, in each of its 20 ticks a second at most; a message about free seats walks those known, 4,096 at
+//! most. Allocates when somebody comes, and for a match.
 
 use std::collections::VecDeque;
 
@@ -32,7 +33,8 @@ use throng_replication::table_resource;
 use crate::{
     protocol::{LOBBY, Waiting},
     schema,
-    teams::{SEATS, TEAM_SIZE},
+    seat_set::SeatSet,
+    teams::{SEATS, TEAM_SIZE, TeamId},
     travel::{FreeSeats, MatchOver, MatchPlan, Passport, Traveller},
 };
 
@@ -42,7 +44,7 @@ const LOBBY_HZ: u16 = 20;
 const PLAYERS_MIN: usize = 2;
 /// Matches that are being made at the same time, at most: others are asked for when one of these is there.
 const ASKED_MAX: usize = 64;
-/// Matches with free seats that are kept in mind, at most; of further ones it is heard again with their next round.
+/// Matches with free seats that are remembered; more are refused, counted, and heard of again with their next round.
 const VACANCIES_MAX: usize = 4_096;
 /// After one that cannot be made none is asked for in so many ticks: five seconds.
 const ASK_AGAIN_TICKS: u32 = 5 * LOBBY_HZ as u32;
@@ -100,7 +102,7 @@ struct Asked {
 #[pack(name = "duel.vacancy")]
 struct Vacancy {
     world: WorldId,
-    /// Its free seats, a bit each; one at least.
+    /// Its free seats, as [`SeatSet::bits`]; one at least.
     seats: u16,
 }
 
@@ -147,7 +149,7 @@ impl WorldKind for Lobby {
         world.checkpoint_part(Line::save, Line::load);
         world.add_systems(
             Update,
-            (leave, come, hear, send_to_free_seats, ask_for_matches, send_to_matches, wait).chain(),
+            (leave, come, take_messages_of_matches, send_to_free_seats, ask_for_matches, send_to_matches, wait).chain(),
         );
         world.name_subsystem("duel.lobby", "lobby");
     }
@@ -196,19 +198,31 @@ impl Line {
     }
 
     /// A match has these seats to give away now. Of what is no seat in matches of this size nothing is kept.
-    fn note_free_seats(&mut self, world: WorldId, seats: u16) {
-        self.vacancies.retain(|vacancy| vacancy.world != world);
-        let seats = seats & (0..self.match_size).fold(0, |all, number| all | 1 << seat_of(number));
-        if seats != 0 && self.vacancies.len() < VACANCIES_MAX {
-            self.vacancies.push(Vacancy { world, seats });
+    fn note_free_seats(&mut self, world: WorldId, free: SeatSet) {
+        self.forget_vacancy(world);
+        let played: SeatSet = (0..self.match_size).map(seat_of).collect();
+        let free = free & played;
+        if free.is_empty() {
+            return;
         }
+        if self.vacancies.len() < VACANCIES_MAX {
+            self.vacancies.push(Vacancy { world, seats: free.bits() });
+        } else {
+            count!("vacancies.refused");
+        }
+    }
+
+    /// A match has no seat to give away.
+    fn forget_vacancy(&mut self, world: WorldId) {
+        self.vacancies.retain(|vacancy| vacancy.world != world);
     }
 
     /// Gives a free seat away, of the team with more of them.
     fn take_free_seat(&mut self) -> Option<(WorldId, u8)> {
         let Vacancy { world, seats } = *self.vacancies.first()?;
-        let seat = seat_to_fill(seats);
-        self.note_free_seats(world, seats & !(1 << seat));
+        let free = SeatSet::from_bits(seats);
+        let seat = seat_to_fill(free)?;
+        self.note_free_seats(world, free.without(seat));
         Some((world, seat))
     }
 
@@ -234,7 +248,7 @@ fn leave(departures: Res<Departures>, mut line: ResMut<Line>) {
 fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
     for arrival in &arrivals.0 {
         if let Some(refused) = &arrival.refused {
-            line.note_free_seats(refused.to, 0);
+            line.forget_vacancy(refused.to);
         }
         let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
         let ahead = line.waiting.len().min(usize::from(u16::MAX)) as u16;
@@ -246,14 +260,14 @@ fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mu
 }
 
 /// What matches say: which seats are free, and when everybody has left, so that they are ended.
-fn hear(messages: Res<WorldMessages>, mut line: ResMut<Line>) {
+fn take_messages_of_matches(messages: Res<WorldMessages>, mut line: ResMut<Line>) {
     for message in &messages.0 {
         if message.is::<WorldMade>() {
             // Of `send_to_matches`.
         } else if let Ok(FreeSeats { seats }) = message.read() {
-            line.note_free_seats(message.from, seats);
+            line.note_free_seats(message.from, SeatSet::from_bits(seats));
         } else if message.read::<MatchOver>().is_ok() {
-            line.note_free_seats(message.from, 0);
+            line.forget_vacancy(message.from);
             // Nobody waits for the end.
             drop(line.control.retire_world(message.from));
             count!("matches.ended");
@@ -275,7 +289,7 @@ fn send_to_free_seats(mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
         && let Some(Waiter { client, passport, .. }) = line.waiting.remove(spoken_for)
     {
         outbox.travel(client, world, &Traveller { passport, seat }).expect("a seat is within its limits");
-        count!("matches.joined");
+        count!("players.sent_to_free_seats");
     }
 }
 
@@ -336,7 +350,7 @@ fn send(line: &mut Line, outbox: &mut Outbox, world: WorldId, players: usize) {
         let carries = Traveller { passport, seat: seat_of(number) };
         outbox.travel(client, world, &carries).expect("there is a seat for each");
     }
-    line.note_free_seats(world, (players..SEATS).fold(0, |free, number| free | 1 << seat_of(number)));
+    line.note_free_seats(world, (players..SEATS).map(seat_of).collect());
     count!("matches.made");
 }
 
@@ -347,18 +361,16 @@ fn seat_of(number: usize) -> u8 {
 
 const _: () = assert!(TEAM_SIZE * 2 == SEATS);
 
-/// Of free seats, the first of the team that has more of them.
-fn seat_to_fill(free: u16) -> u8 {
-    const ONE: u16 = (1 << TEAM_SIZE) - 1;
-    let [one, two] = [free & ONE, free & !ONE];
-    let team = if one.count_ones() >= two.count_ones() { one } else { two };
-    team.trailing_zeros() as u8
+/// Of free seats, the first of the team that has more of them; `None` if none is free.
+fn seat_to_fill(free: SeatSet) -> Option<u8> {
+    let [one, two] = TeamId::BOTH.map(|team| free & SeatSet::of_team(team));
+    let team = if one.count() >= two.count() { one } else { two };
+    team.iter().next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::teams::TeamId;
 
     #[test]
     fn teams_are_filled_in_turn() {
@@ -375,11 +387,10 @@ mod tests {
     #[test]
     fn free_seats_are_given_away_so_that_teams_are_as_large() {
         // Four and one are there: two of the other team come, before anybody of the larger one.
-        let taken: u16 = 0b00001_01111;
-        let mut free = !taken & 0b11111_11111;
+        let mut free: SeatSet = [4_u8, 6, 7, 8, 9].into_iter().collect();
         let filled: Vec<u8> = std::iter::from_fn(|| {
-            let seat = (free != 0).then(|| seat_to_fill(free))?;
-            free &= !(1 << seat);
+            let seat = seat_to_fill(free)?;
+            free = free.without(seat);
             Some(seat)
         })
         .collect();

@@ -42,10 +42,11 @@ pub struct MatchPlan {
 #[pack(name = "duel.match_over")]
 pub struct MatchOver;
 
-/// Told to the lobby: which seats of a match nobody has, a bit each. When a round begins that somebody could come to, and, with
-/// none, when the match is decided.
+/// Told to the lobby: which seats of a match nobody has. When a round begins that somebody could come to, and, with none,
+/// when the match is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
 #[pack(name = "duel.free_seats")]
 pub struct FreeSeats {
+    /// As [`SeatSet::bits`](crate::seat_set::SeatSet::bits).
     pub seats: u16,
 }

@@ -7,6 +7,7 @@ use duel::{
     DuelSettings,
     components::{Player, Score},
     protocol::{LOBBY, MATCH},
+    seat_set::SeatSet,
 };
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_bots::Behaviour;
@@ -57,7 +58,7 @@ fn lives(simulation: &Simulation, player: usize) -> bool {
     let client = simulation.players()[player].client();
     let own = client.own_entity().and_then(|own| client.replicas().get::<Player>(own));
     let score = client.replicas().iter::<Score>().next();
-    own.zip(score).is_some_and(|(own, (_, score))| score.alive >> own.seat & 1 == 1)
+    own.zip(score).is_some_and(|(own, (_, score))| SeatSet::from_bits(score.alive).has(own.seat))
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn who_comes_is_sent_to_a_seat_that_is_free_in_a_match_that_is_played() {
     simulation.run_for(12.0);
     assert!((7..=last).all(|player| lives(&simulation, player)), "they stand up with a round");
     assert_eq!(simulation.server_mut().worlds_count(), 2);
-    assert_eq!(simulated::counted(&mut simulation, "matches.joined"), 4);
+    assert_eq!(simulated::counted(&mut simulation, "players.sent_to_free_seats"), 4);
     let totals = simulation.totals();
     assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (10, 0, 0), "{totals:#?}");
 }
@@ -92,7 +93,7 @@ fn who_is_sent_to_a_match_that_is_over_waits_in_the_lobby_for_the_next() {
         simulation.run_for(0.4);
         simulation.leave(player);
     }
-    assert!(simulated::counted(&mut simulation, "matches.joined") > 10);
+    assert!(simulated::counted(&mut simulation, "players.sent_to_free_seats") > 10);
     let totals = simulation.totals();
     assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (3, 0, 0), "{totals:#?}");
 }
