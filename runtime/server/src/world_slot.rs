@@ -298,7 +298,7 @@ impl WorldSlot {
             self.excused_until = self.excused_until.max(of_host.until);
         }
         if missed > 0 || self.ladder.level() > Level::Normal {
-            self.behind = Some(Behind::note(self.behind, timeline.start_of(self.next_frame), finished));
+            self.behind = Some(Behind::extended(self.behind, timeline.start_of(self.next_frame), finished));
         }
         self.next_frame = next;
         self.ticks_missed += missed;

@@ -131,9 +131,9 @@ fn ticks_that_a_slow_world_missed_are_our_own() {
 #[test]
 fn a_world_is_behind_from_the_first_missed_tick_on() {
     let (.., behind) = run(Nanos::from_millis(50), None);
-    let Behind { since, last } = behind.expect("it was behind");
+    let Behind { since, until } = behind.expect("it was behind");
     let ms = |range: std::ops::Range<u64>, at: Nanos| range.contains(&(at.as_micros() / 1_000));
-    assert!(ms(2_007..2_017, since) && ms(2_050..2_067, last), "{behind:?}");
+    assert!(ms(2_007..2_017, since) && ms(2_050..2_067, until), "{behind:?}");
 }
 
 #[test]

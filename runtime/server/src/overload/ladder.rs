@@ -49,7 +49,7 @@ const IDLE_WINDOWS: u32 = 2;
 const SHARE_MAX: f32 = 2.0;
 
 /// Busy again so soon after a step down: the step was what helped.
-const RELAPSE: Nanos = Nanos::from_secs(10);
+pub(crate) const RELAPSE: Nanos = Nanos::from_secs(10);
 
 /// With a window of 250 ms one step down is tried in 16 s at most.
 const PATIENCE_MAX: u32 = 16;

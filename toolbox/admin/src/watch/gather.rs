@@ -269,7 +269,7 @@ fn worlds(all: &[WorldRow], unix_s: impl Fn(Nanos) -> f64) -> Worlds {
         last_tick_us: of_each(&rows, |row| us(row.last_tick.0)),
         longest_tick_us: of_each(&rows, |row| us(row.longest_tick.0)),
         ticks_missed: of_each(&rows, |row| row.ticks_missed as f64),
-        behind_unix_s: of_each(&rows, |row| row.behind.map(|of| [of.since, of.last].map(|at| unix_s(at) as u32))),
+        behind_unix_s: of_each(&rows, |row| row.behind.map(|of| [of.since, of.until].map(|at| unix_s(at) as u32))),
         overload: of_each(&rows, |row| row.overload.name().into()),
         hangs_for_ms: of_each(&rows, |row| row.hangs_for().map(|hangs| rounded(hangs.as_millis_f64()))),
     }
@@ -385,7 +385,7 @@ mod tests {
         let mut rows = [row(0, 10), row(1, 500), row(2, 30), row(3, 40)];
         rows[0].in_tick_for = Some(Nanos::from_secs(2));
         rows[2].time_percent = 50;
-        rows[2].behind = Some(Behind { since: Nanos::from_secs(7), last: Nanos::from_millis(9_900) });
+        rows[2].behind = Some(Behind { since: Nanos::from_secs(7), until: Nanos::from_millis(9_900) });
         let told = worlds(&rows, |at| 1_000.0 + at.as_secs_f64());
         assert_eq!(told.world, ["0", "2", "1", "3"]);
         assert_eq!(told.hangs_for_ms, [Some(2_000.0), None, None, None]);
