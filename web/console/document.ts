@@ -201,8 +201,8 @@ load: Array<number>,
  */
 ticks_missed: Array<number>, 
 /**
- * Since when it is behind: ticks of it are missed, or it is overloaded; and when that was last, by the host's clock
- * (s since 1970). Null where it never was; after a minute without it begins anew.
+ * Its last episode of being behind, by the host's clock (s since 1970): when the first of its late ticks was due, and
+ * when the last of them ended. Null if there was none.
  */
 behind_unix_s: Array<[number, number] | null>, 
 /**

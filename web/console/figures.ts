@@ -16,16 +16,24 @@ export const moment = (unixS: number): string => {
   return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 19).replace("T", " ");
 };
 
-/** `12:04:31`, of the same clock; with its day if that is long ago by `nowUnixS`. */
-export const clock = (unixS: number, nowUnixS: number): string => moment(unixS).slice(nowUnixS - unixS < CLOCK_S ? 11 : 0);
+/** `12:04:31` in UTC; `2026-11-28 12:04:31` if it is half a day or more before `nowUnixS`, when a time of day alone could be either day's. */
+export const timeOfDay = (unixS: number, nowUnixS: number): string => moment(unixS).slice(nowUnixS - unixS < DAY_SHOWN_AFTER_S ? 11 : 0);
 
-/** Half a day: until then no hour is named twice (s). */
-const CLOCK_S = 12 * 3_600;
+/** Half a day: until then no time of day is named twice (s). */
+const DAY_SHOWN_AFTER_S = 12 * 3_600;
 
-/** `3 min`, in full units. */
-export function span(seconds: number): string {
-  const [size, unit] = seconds < 120 ? [1, "s"] : seconds < 7_200 ? [60, "min"] : seconds < 172_800 ? [3_600, "h"] : [86_400, "days"];
-  return `${count(Math.floor(Math.max(0, seconds) / Number(size)))}\u202f${unit}`;
+/** Units of long durations, each with where it gives way to the next (s). */
+const LONG_UNITS = [
+  { below_s: 120, size_s: 1, unit: "s" },
+  { below_s: 7_200, size_s: 60, unit: "min" },
+  { below_s: 172_800, size_s: 3_600, unit: "h" },
+  { below_s: Infinity, size_s: 86_400, unit: "days" },
+] as const;
+
+/** `3 min`: whole seconds, minutes, hours or days, rounded down. */
+export function longDuration(seconds: number): string {
+  const { size_s, unit } = LONG_UNITS.find(({ below_s }) => seconds < below_s) ?? LONG_UNITS[3];
+  return `${count(Math.floor(Math.max(0, seconds) / size_s))}\u202f${unit}`;
 }
 
 /** Words for what a share of a budget is. */

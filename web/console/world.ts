@@ -5,7 +5,7 @@ import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { bytes, count, counted, duration } from "../elements/quantity.ts";
 import type { Second } from "./document.ts";
-import { bytesPerSecond, percent, span, us } from "./figures.ts";
+import { bytesPerSecond, longDuration, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 import { commandObject, Refused } from "./port.ts";
 import { behind, findWorld } from "./worlds.ts";
@@ -61,11 +61,11 @@ const LOSS_BAD = 0.05;
 export function ticksTold({ worlds, at_unix_s: now }: Second, id: string): string[] {
   const row = findWorld(worlds, id);
   if (row === undefined) return [];
-  const told = behind(row, now);
+  const episode = behind(row, now);
   return [
     `a tick takes ${us(row.tick_us)}, the longest lately ${us(row.longest_tick_us)}`,
     `${counted(row.ticks_missed, "tick")} missed`,
-    told === undefined ? "" : told.isStill ? `behind since ${told.since} UTC, ${span(told.forS)} ago, last at ${told.last}` : `was behind from ${told.since} to ${told.last} UTC`,
+    episode === undefined ? "" : episode.isStill ? `behind since ${episode.since} UTC, ${longDuration(episode.sinceAgoS)} ago, last at ${episode.until}` : `was behind from ${episode.since} to ${episode.until} UTC`,
   ];
 }
 

@@ -4,7 +4,7 @@ import { h } from "../elements/dom.ts";
 import { LiveTable } from "../elements/live_table.ts";
 import { count } from "../elements/quantity.ts";
 import type { KindOfWorld, Worlds } from "./document.ts";
-import { clock, ms, percent, us } from "./figures.ts";
+import { ms, percent, timeOfDay, us } from "./figures.ts";
 import type { Model } from "./model.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 
@@ -50,19 +50,30 @@ const stateClass = (world: WorldNow): string =>
 /** Who was behind so lately still is (s): as the server counts it, in `runtime/server/src/behind.rs`. */
 const BEHIND_S = 60;
 
-/** When a world was behind: whether it still is, the two moments as people read them, and how long ago the first was. */
-export function behind({ behind_unix_s }: WorldNow, nowUnixS: number): { isStill: boolean; since: string; last: string; forS: number } | undefined {
+/** A world's last episode of being behind. */
+export interface Behind {
+  /** Whether it lasts. */
+  isStill: boolean;
+  /** When it began, and when the last late tick of it ended, as people read moments. */
+  since: string;
+  until: string;
+  /** How long ago it began (s). */
+  sinceAgoS: number;
+}
+
+/** The last episode in which a world was behind; undefined if there was none. */
+export function behind({ behind_unix_s }: WorldNow, nowUnixS: number): Behind | undefined {
   if (behind_unix_s === null) return undefined;
-  const [since, last] = behind_unix_s;
-  return { isStill: nowUnixS - last < BEHIND_S, since: clock(since, nowUnixS), last: clock(last, nowUnixS), forS: nowUnixS - since };
+  const [since, until] = behind_unix_s;
+  return { isStill: nowUnixS - until < BEHIND_S, since: timeOfDay(since, nowUnixS), until: timeOfDay(until, nowUnixS), sinceAgoS: nowUnixS - since };
 }
 
 export function worldTable(model: Model, caption: string, open: (world: WorldNow) => void, shown?: number): LiveTable<WorldNow> {
   const behindNow = (world: WorldNow) => behind(world, model.second?.at_unix_s ?? 0);
   const behindTold = (world: WorldNow): string => {
-    const told = behindNow(world);
-    if (!told) return "";
-    return told.isStill ? `since ${told.since}` : `until ${told.last}`;
+    const episode = behindNow(world);
+    if (!episode) return "";
+    return episode.isStill ? `since ${episode.since}` : `until ${episode.until}`;
   };
   return new LiveTable<WorldNow>({
     caption,

@@ -10,7 +10,7 @@ import { FRAMES_MAX, Model, SECONDS_MAX } from "../console/model.ts";
 import { lines } from "../console/stream.ts";
 import { budgetShare } from "../console/subsystems.ts";
 import { commonBeginning, withLastWord } from "../console/terminal.ts";
-import { span } from "../console/figures.ts";
+import { longDuration } from "../console/figures.ts";
 import { ticksTold } from "../console/world.ts";
 import { findWorld, worldRows } from "../console/worlds.ts";
 
@@ -195,5 +195,5 @@ test("a world is behind until a minute after its last late tick, and then was", 
   assert.equal(told(last + 2, [since, last]), "behind since 12:04:31 UTC, 3\u202fmin ago, last at 12:07:29");
   assert.equal(told(last + 60, [since, last]), "was behind from 12:04:31 to 12:07:29 UTC");
   assert.equal(told(last + 86_400, [since, last]), "was behind from 2026-11-28 12:04:31 to 2026-11-28 12:07:29 UTC");
-  assert.deepEqual([0, 119, 120, 7_199, 7_200, 172_800].map(span), ["0\u202fs", "119\u202fs", "2\u202fmin", "119\u202fmin", "2\u202fh", "2\u202fdays"]);
+  assert.deepEqual([0, 119, 120, 7_199, 7_200, 172_800].map(longDuration), ["0\u202fs", "119\u202fs", "2\u202fmin", "119\u202fmin", "2\u202fh", "2\u202fdays"]);
 });

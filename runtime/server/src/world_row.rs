@@ -35,7 +35,7 @@ pub struct WorldRow {
     pub in_tick_for: Option<Nanos>,
     /// Since it is there.
     pub ticks_missed: u64,
-    /// When it last did not keep up, if it ever did not.
+    /// Its last episode of not keeping up, if there was one.
     pub behind: Option<Behind>,
 }
 

@@ -267,8 +267,8 @@ pub struct Worlds {
     pub load: Vec<f64>,
     /// Since it is there.
     pub ticks_missed: Vec<f64>,
-    /// Since when it is behind: ticks of it are missed, or it is overloaded; and when that was last, by the host's clock
-    /// (s since 1970). Null where it never was; after a minute without it begins anew.
+    /// Its last episode of being behind, by the host's clock (s since 1970): when the first of its late ticks was due, and
+    /// when the last of them ended. Null if there was none.
     pub behind_unix_s: Vec<Option<[u32; 2]>>,
     /// Its step of the overload ladder.
     pub overload: Vec<Text>,
