@@ -8,6 +8,7 @@ import { Schema, type SchemaData, SocketClient, openWebSocket } from "../client/
 import { ATTACKS, Answers, openSessionsPage } from "./attacks.ts";
 import { GIVES_UP_MS, TEST_GIVES_UP_MS, start, takeSchema, takeToken, until, within } from "./live_server.ts";
 import { launch } from "./page.ts";
+import type { Kind } from "./sessions.page.ts";
 
 const PEERS = 40;
 const SESSIONS = 4;
@@ -15,7 +16,7 @@ const SESSIONS = 4;
 const OPENED = 500;
 const REFUSED = 20_000;
 /** And WebTransport sessions of each kind: those that make noise in datagrams are thrown out, and come again. */
-const SESSIONS_OPENED = [2, 1, 1, 1];
+const SESSIONS_OPENED: Record<Kind, number> = { datagrams: 2, streams: 1, silence: 1, stalled: 1 };
 /** And until each of those who play has held so many more values against the server's. */
 const CHECKS = 30;
 
@@ -41,14 +42,15 @@ test("hostile peers harm nobody who plays", { timeout: TEST_GIVES_UP_MS }, async
   const attacking = Array.from({ length: PEERS }, (_, index) => attacks[index % attacks.length]!(place, () => isOver, answers));
   const page = await openSessionsPage(browser, server.playUrl);
   await page.evaluate(([place, count]) => sessions.begin(place, count), [ways.webTransport!, SESSIONS] as const);
+  const kinds = Object.keys(SESSIONS_OPENED) as Kind[];
   let [opened, refused] = [0, 0];
-  let sessionsOpened: readonly number[] = [];
+  let sessionsOpened: Partial<Record<Kind, number>> = {};
   await until("the server has had enough of them, and those who play go on", async () => {
     const metrics = await server.metrics();
     [opened, refused] = [metrics.get("throng_browser_opened_total")!, metrics.get("throng_browser_refused_allowance_total")!];
     sessionsOpened = await page.evaluate(() => sessions.opened);
-    return sessionsOpened.every((count, kind) => count >= SESSIONS_OPENED[kind]!) && opened >= OPENED && refused >= REFUSED && answers.haveAll() && honest.every(({ client }, index) => client.replicas.counts.stateChecks >= before[index]! + CHECKS);
-  }, () => `${opened} opened, of them sessions ${sessionsOpened.join(", ")}; ${refused} refused; ${honest.map(({ client }) => `${client.state}, ${client.replicas.counts.stateChecks}`).join("; ")}; ${JSON.stringify(answers)}`);
+    return kinds.every((kind) => sessionsOpened[kind]! >= SESSIONS_OPENED[kind]) && opened >= OPENED && refused >= REFUSED && answers.haveAll() && honest.every(({ client }, index) => client.replicas.counts.stateChecks >= before[index]! + CHECKS);
+  }, () => `${opened} opened, of them sessions ${JSON.stringify(sessionsOpened)}; ${refused} refused; ${honest.map(({ client }) => `${client.state}, ${client.replicas.counts.stateChecks}`).join("; ")}; ${JSON.stringify(answers)}`);
   isOver = true;
   attacking.push(page.evaluate(() => sessions.end()));
   await within(GIVES_UP_MS, "all attacks have ended", Promise.all(attacking));

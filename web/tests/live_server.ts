@@ -110,9 +110,12 @@ class Talker {
   }
 }
 
-/** Starts `game` with so many bots on it; `settings` are a whole file of them, `more` further arguments of `serve`, `players` what its
- * worlds are made for. */
-export function start(game: string, bots: number, settings = "", more: readonly string[] = [], players = bots + 210): Promise<LiveServer> {
+/** Players beside the bots that a server of a test is made for: enough for whoever comes by a page or as a client of its own. */
+export const SPARE_PLAYERS = 210;
+
+/** Starts `game` with so many bots on it; `settings` are a whole file of them, `more` further arguments of `serve`, `players` how many
+ * the server is made for [at least `bots`]. */
+export function start(game: string, bots: number, settings = "", more: readonly string[] = [], players = bots + SPARE_PLAYERS): Promise<LiveServer> {
   return startOf([EXECUTABLE], ["--game", game], { bots, settings, more, players });
 }
 
@@ -138,7 +141,7 @@ interface Wanted {
   readonly players?: number;
 }
 
-async function startOf(executable: readonly string[], game: readonly string[], { bots = 0, settings = "", more = [], players = 210 }: Wanted = {}): Promise<LiveServer> {
+async function startOf(executable: readonly string[], game: readonly string[], { bots = 0, settings = "", more = [], players = SPARE_PLAYERS }: Wanted = {}): Promise<LiveServer> {
   const folder = mkdtempSync(join(tmpdir(), "throng-live-"));
   const config = ["--config", join(folder, "throng.toml")];
   writeFileSync(config[1]!, settings);

@@ -14,7 +14,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { FIGHTS, Fighter } from "./fight.ts";
-import { EXECUTABLE, GIVES_UP_MS, type LiveServer, start, until } from "./live_server.ts";
+import { EXECUTABLE, GIVES_UP_MS, type LiveServer, SPARE_PLAYERS, start, until } from "./live_server.ts";
 import { launch } from "./page.ts";
 import { type Known, known, watch } from "./person.ts";
 
@@ -29,7 +29,7 @@ if (!(Number.isInteger(count) && count >= 1 && fits)) throw new Error(`${game} i
 /** Bots on the server that both share. */
 const beside = matchSize ? matchSize - count : fight.bots;
 /** As many on each server: worlds are made by that. */
-const MADE_FOR = 210 + beside;
+const MADE_FOR = SPARE_PLAYERS + beside;
 const folder = resolve("dist", "people", game);
 /** A person looks and decides so often (ms). */
 const LOOKS_EVERY_MS = 100;
