@@ -179,7 +179,8 @@ impl Server {
             let of_second = LastSecond { counts: &counts, seconds: elapsed_s };
             metrics.publish(now, &status, &self.totals, &of_second, &self.game_totals, &self.control.published);
         }
-        self.control.published.watched().keep(PastSecond::of(now, &status, of_host));
+        // Watched or not: whoever opens the console later sees since when it is bad.
+        self.control.published.watched().keep_second(PastSecond::of(now, &status, of_host));
         self.publish_watched(now, elapsed_s, &status);
         Some(status)
     }

@@ -36,7 +36,7 @@ pub use sums::{KindSecond, SubsystemSecond, TakenInKind};
 
 use crate::{latest::Latest, report::ServerStatus, world_row::WorldRow};
 
-/// Frames that a watcher may be behind: eight seconds at 128 Hz. What is older is lost to it, and counted.
+/// Frames that a watcher may be late by: eight seconds at 128 Hz. What is older is lost to it, and counted.
 const FRAMES_KEPT: usize = 1024;
 
 /// A frame's number has the upper bits of a word, its length the lower ones: up to 16.7 s (us).
@@ -51,7 +51,7 @@ pub(crate) struct Watch {
     /// The last frames. Written by the frame's thread alone, and only while somebody watches.
     frames: Ring<1>,
     second: Latest<Option<Arc<WatchedSecond>>>,
-    /// Written by the frame's thread alone.
+    /// Written by the frame's thread alone, once a second; read by the admin thread when a stream begins.
     history: History,
 }
 
@@ -147,7 +147,7 @@ impl Watch {
     }
 
     /// Keeps a second for who comes later. On the frame's thread.
-    pub fn keep(&self, second: PastSecond) {
+    pub fn keep_second(&self, second: PastSecond) {
         self.history.keep(second);
     }
 

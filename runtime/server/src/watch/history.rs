@@ -1,8 +1,8 @@
-//! History: the few figures that charts show, of each of the last seconds, kept whether or not anybody watches: who comes
-//! when it is bad sees since when.
+//! History: the few figures that charts show, of each of the last seconds, kept whether or not anybody watches, so that
+//! whoever opens the console in a bad hour sees when it began.
 //!
-//! The frame's thread writes a row when it makes the status of a second, of what is known by then. Cost: 120 bytes and
-//! less than a microsecond a second, and 36 KB in all.
+//! Written on the frame's thread when it makes the status of a second, without allocating; read on any, which allocates.
+//! Cost: 120 bytes and less than a microsecond a second, and 36 KB in all.
 
 use throng_platform::time::Nanos;
 
@@ -22,29 +22,42 @@ pub const HOST_FIGURES_KEPT: [&str; 5] = [
     "outside.host_steal_cores",
 ];
 
-const FIGURES: usize = 10;
-const WORDS: usize = FIGURES + HOST_FIGURES_KEPT.len();
+/// A row's words, in this order: `at` and counts; amounts, as the bits of an `f64`; figures of the host, likewise.
+const COUNTS: usize = 6;
+const AMOUNTS: usize = 4;
+const WORDS: usize = COUNTS + AMOUNTS + HOST_FIGURES_KEPT.len();
+const _: () = assert!(WORDS * 8 == 120 && (SECONDS_KEPT + 1) * WORDS * 8 <= 37_000);
 
 /// A second that is over; figures as in [`ServerStatus`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PastSecond {
     /// When it was over, by the server's clock.
     pub at: Nanos,
+    /// Number of the second since the server's start [from 0 on].
     pub second: u64,
+    /// Players on the server at its end.
     pub players: u64,
+    /// Worlds on a step of the overload ladder at its end.
     pub worlds_overloaded: u64,
+    /// The longest frame that ended in it [ms].
     pub frame_ms_max: f64,
+    /// What a frame may take [ms].
     pub frame_budget_ms: f64,
+    /// Ticks missed in it, by all worlds.
     pub ticks_missed: u64,
-    pub bytes_out: u64,
+    /// Bytes to clients [bytes/s].
+    pub bytes_out_per_s: u64,
+    /// Processor time of the process in it [cores].
     pub cpu_cores: f64,
+    /// Resident memory of the process at its end [MB].
     pub rss_mb: f64,
-    /// Those of [`HOST_FIGURES_KEPT`]; none where the host does not tell.
+    /// Those of [`HOST_FIGURES_KEPT`]; `None` where the host does not report one.
     pub host: [Option<f64>; HOST_FIGURES_KEPT.len()],
 }
 
 impl PastSecond {
-    /// That of which `status` is. `host` gives a figure of the host by its name.
+    /// The figures kept of the second that `status` describes; `host` gives a host figure by its name, `None` where the host
+    /// does not report it.
     pub(crate) fn of(at: Nanos, status: &ServerStatus, host: impl Fn(&str) -> Option<f64>) -> Self {
         Self {
             at,
@@ -54,25 +67,28 @@ impl PastSecond {
             frame_ms_max: status.frame_ms_max,
             frame_budget_ms: status.frame_budget_ms,
             ticks_missed: status.ticks_missed,
-            bytes_out: status.bytes_out,
+            bytes_out_per_s: status.bytes_out,
             cpu_cores: status.cpu_cores,
             rss_mb: status.rss_mb,
             host: HOST_FIGURES_KEPT.map(host),
         }
     }
 
-    /// What the host does not tell is not a number.
+    /// A host figure that is not reported becomes NaN, since a word has no room for `None`.
     fn to_words(self) -> [u64; WORDS] {
-        let Self { at, second, players, worlds_overloaded, ticks_missed, bytes_out, .. } = self;
-        let figures = [self.frame_ms_max, self.frame_budget_ms, self.cpu_cores, self.rss_mb];
+        let Self { at, second, players, worlds_overloaded, ticks_missed, bytes_out_per_s, .. } = self;
+        let counts: [u64; COUNTS] = [at.0, second, players, worlds_overloaded, ticks_missed, bytes_out_per_s];
+        let amounts: [f64; AMOUNTS] = [self.frame_ms_max, self.frame_budget_ms, self.cpu_cores, self.rss_mb];
         let host = self.host.map(|figure| figure.unwrap_or(f64::NAN));
-        let counts = [at.0, second, players, worlds_overloaded, ticks_missed, bytes_out];
-        let mut words = counts.into_iter().chain(figures.into_iter().chain(host).map(f64::to_bits));
-        std::array::from_fn(|_| words.next().expect("as many words as figures"))
+        let mut words = [0; WORDS];
+        words[..COUNTS].copy_from_slice(&counts);
+        words[COUNTS..][..AMOUNTS].copy_from_slice(&amounts.map(f64::to_bits));
+        words[COUNTS + AMOUNTS..].copy_from_slice(&host.map(f64::to_bits));
+        words
     }
 
     fn from_words(words: [u64; WORDS]) -> Self {
-        let [at, second, players, worlds_overloaded, ticks_missed, bytes_out, figures @ ..] = words;
+        let [at, second, players, worlds_overloaded, ticks_missed, bytes_out_per_s, figures @ ..] = words;
         let [frame_ms_max, frame_budget_ms, cpu_cores, rss_mb, host @ ..] = figures.map(f64::from_bits);
         Self {
             at: Nanos(at),
@@ -82,7 +98,7 @@ impl PastSecond {
             frame_ms_max,
             frame_budget_ms,
             ticks_missed,
-            bytes_out,
+            bytes_out_per_s,
             cpu_cores,
             rss_mb,
             host: host.map(|figure| Some(figure).filter(|figure| !figure.is_nan())),
@@ -100,7 +116,7 @@ impl Default for History {
 }
 
 impl History {
-    /// On the frame's thread.
+    /// On the frame's thread, once a second.
     pub fn keep(&self, second: PastSecond) {
         self.0.write(second.to_words());
     }

@@ -78,14 +78,14 @@ fn the_last_seconds_are_kept_for_who_comes_later() {
         frame_ms_max: second as f64 / 4.0,
         frame_budget_ms: 16.6,
         ticks_missed: 5,
-        bytes_out: u64::MAX,
+        bytes_out_per_s: u64::MAX,
         cpu_cores: 0.7,
         rss_mb: 80.5,
         host: [Some(0.0), None, Some(1.5), None, Some(second as f64)],
     };
-    (1..=3).for_each(|second| published.watched().keep(past(second)));
+    (1..=3).for_each(|second| published.watched().keep_second(past(second)));
     assert_eq!(published.past_seconds(), [1, 2, 3].map(past));
-    (4..=1_000).for_each(|second| published.watched().keep(past(second)));
+    (4..=1_000).for_each(|second| published.watched().keep_second(past(second)));
     let kept: Vec<_> = (1_001 - SECONDS_KEPT as u64..=1_000).map(past).collect();
     assert_eq!(published.past_seconds(), kept);
     assert!(!published.watched().is_watched());

@@ -108,7 +108,7 @@ pub(crate) fn history(published: &PublishedMetrics) -> History {
         frame_ms_max: of_past(&past, |second| rounded(second.frame_ms_max)),
         frame_budget_ms: of_past(&past, |second| rounded(second.frame_budget_ms)),
         ticks_missed: of_past(&past, |second| second.ticks_missed as u32),
-        bytes_out_per_s: of_past(&past, |second| second.bytes_out.min(u32::MAX.into()) as u32),
+        bytes_out_per_s: of_past(&past, |second| second.bytes_out_per_s.min(u32::MAX.into()) as u32),
         cpu_cores: of_past(&past, |second| rounded(second.cpu_cores)),
         rss_mb: of_past(&past, |second| rounded(second.rss_mb)),
         host: HOST_FIGURES_KEPT.into_iter().enumerate().map(host).collect(),
