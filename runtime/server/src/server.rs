@@ -577,7 +577,7 @@ impl Server {
             token_addresses,
             saves: None,
             store_to_open: StoreToOpen::untouched(settings),
-            recorded: About { settings: settings.text_to_record(), ..About::default() },
+            recorded: About { settings: settings.text_for_recording(), ..About::default() },
             recording,
             recording_counter: RecordingCounter::default(),
             analytics: None,

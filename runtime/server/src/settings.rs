@@ -247,10 +247,10 @@ impl Settings {
         Ok((settings, game))
     }
 
-    /// The file's text for whoever keeps it beside what the server did: `[game]` whole, and of the server's own sections what
-    /// is a number or true or false. Keys, passwords, addresses and names are texts, so no new key can be forgotten here, and
-    /// each key that is left out has a default. Comments are left out, too.
-    pub fn text_to_record(&self) -> String {
+    /// The settings as a recording keeps them, as TOML: `[game]` whole, and of all other sections the numbers and booleans.
+    /// Keys, passwords, addresses and paths are texts, so a setting that is added later is left out unless it is a number.
+    /// Each key left out has a default, so the rest can be read again. Empty if the file is no TOML.
+    pub fn text_for_recording(&self) -> String {
         let Ok(mut table) = self.text.parse::<toml::Table>() else { return String::new() };
         for (_, section) in table.iter_mut().filter(|(name, _)| *name != "game") {
             if let Some(section) = section.as_table_mut() {

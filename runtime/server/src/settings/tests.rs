@@ -649,7 +649,7 @@ fn no_text_of_the_servers_own_sections_is_recorded() {
     let all: String = sample.lines().map(|line| format!("{}\n", line.trim_start_matches("# "))).collect();
     assert!(all.contains("\nprivate_key = \"") && all.contains("\nurl = \"https:"), "{all}");
     let settings = Settings { text: format!("{all}name = \"of the game\"\n"), ..Settings::default() };
-    let kept = settings.text_to_record();
+    let kept = settings.text_for_recording();
     let texts: Vec<&str> = kept.lines().filter(|line| line.contains(['"', '\''])).collect();
     assert_eq!(texts, ["name = \"of the game\""], "{kept}");
     assert_eq!(accept(&kept).recording, RecordingSettings::default());
@@ -659,7 +659,7 @@ fn no_text_of_the_servers_own_sections_is_recorded() {
 /// Promise: a server with any store and any receiver can be made again from what is recorded of its settings.
 #[test]
 fn what_is_left_of_settings_makes_sense_without_the_rest() {
-    let check = |text: &str| accept(&accept(text).text_to_record());
+    let check = |text: &str| accept(&accept(text).text_for_recording());
     assert_eq!(check("[saves]\nstore = \"postgres\"\npostgres = \"password=x\"\nperiod_s = 7\n").saves.period_s, 7);
     check("[analytics]\nurl = \"https://events.example\"\nkey_file = \"a.key\"\nspool = \"spool\"\n");
     check("[object_store]\nendpoint = \"https://store.example\"\nbucket = \"throng\"\n");
