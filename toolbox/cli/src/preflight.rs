@@ -410,7 +410,7 @@ fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error
     say(counts.text())?;
     say(cut_in_words())?;
     let uncut: Vec<String> =
-        report.uncut_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", name(finding))).collect();
+        report.uncut_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", finding.name)).collect();
     if !uncut.is_empty() {
         say(format_args!("of all steps, outside of the interval and not judged: {}", uncut.join(", ")))?;
     }

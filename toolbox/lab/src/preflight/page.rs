@@ -66,7 +66,8 @@ fn title(report: &PreflightReport) -> String {
         Verdict::New => format!("New, and more than what is gone: {}", named(Verdict::New)),
         Verdict::Faster => format!("Faster: {}", named(Verdict::Faster)),
         Verdict::Unknown => "Too little was measured to say anything".to_owned(),
-        _ => report.nothing_seen().replacen('n', "N", 1),
+        _ if report.counts_that_differ().next().is_some() => "No difference in time seen".to_owned(),
+        _ => "No difference seen".to_owned(),
     }
 }
 
@@ -79,12 +80,8 @@ fn what_differs(report: &PreflightReport) -> Markup {
         subsystems.iter().filter(|finding| finding.verdict == verdict).map(|finding| finding.name.as_str()).collect()
     };
     let (wide, rare) = (names(Verdict::Unknown), names(Verdict::Rare));
-    // Those that have a sentence of their own say it there.
-    let uncut: Vec<String> = subsystems
-        .iter()
-        .filter(|finding| !finding.verdict.is_seen() && finding.verdict != Verdict::Small)
-        .filter_map(|finding| Some(format!("{} {}", finding.name, signed(finding.uncut_percent_outside()?))))
-        .collect();
+    let uncut: Vec<String> =
+        report.uncut_outside().map(|(finding, percent)| format!("{} {}", finding.name, signed(percent))).collect();
     html! {
         section {
             h2 { "What differs" }

@@ -11,7 +11,7 @@ use super::instructions::{self, Instructions};
 use super::page;
 use super::pair::{PairFigures, Step};
 use super::plan::PreflightPlan;
-use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict};
+use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::page::{grouped, number};
 use crate::report::{ReportError, ReportFiles};
 
@@ -167,10 +167,12 @@ impl PreflightReport {
         if self.counts_that_differ().next().is_none() { "no difference seen" } else { "no difference in time seen" }
     }
 
-    /// Those whose time of all steps lies outside of their interval, with the shift of all steps.
+    /// Subsystems whose shift of all steps lies outside of their interval, with that shift. Not those of which something was
+    /// seen, and not the whole: what is said of each of these says it there.
     pub fn uncut_outside(&self) -> impl Iterator<Item = (&Finding, f64)> {
-        let judged = self.all().filter(|finding| finding.verdict != Verdict::Small);
-        judged.filter_map(|finding| Some((finding, finding.uncut_percent_outside()?)))
+        let quiet = |finding: &&Finding| !finding.verdict.is_seen() && finding.verdict != Verdict::Small;
+        let quiet = self.findings.subsystems.iter().filter(quiet).filter(|finding| finding.name != WHOLE);
+        quiet.filter_map(|finding| Some((finding, finding.uncut_percent_outside()?)))
     }
 
     /// Those of which nothing can be said.

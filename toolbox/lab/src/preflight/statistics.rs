@@ -1,11 +1,11 @@
 //! The statistics of a preflight: from pairs of steps to a verdict for each subsystem.
 //!
 //! A pair of processes is one observation of each subsystem: the ratio of its time in the change to that in the base, over the steps in
-//! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So what is cut off are the
-//! [`CUT_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs, on either side; work that comes in few
-//! steps, and a slowdown that is in these alone, stay.
+//! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So pairs are
+//! trimmed: the [`CUT_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end; work
+//! that comes in the same few steps of every pair, and a slowdown that is in these alone, stay.
 //!
-//! A stall at another step each time looks like the host's and is cut off with it. So the ratio of all steps is kept beside the one that
+//! A stall at another step each time looks like the host's and is left out with it. So the ratio of all steps is kept beside the one that
 //! is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
 //!
 //! The mean of many pairs has a Student interval at a level that holds for all subsystems at once (Bonferroni): a run in which nothing
@@ -106,15 +106,14 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Of all scopes' time, in the build in which that is more.
     pub share: f64,
-    /// Per frame (µs), mean of the steps that the shift is of: as if those that are cut off took what the others do. Of all steps where
-    /// there is no shift.
+    /// Mean time per frame [µs] over the trimmed steps, those that `shift_percent` is of; over all steps if that is `None`.
     pub base_us: f64,
     pub change_us: f64,
     /// Of the base's time, with the interval: 2.0 is 2 % slower. None where there is nothing to hold it against, or too little.
     pub shift_percent: Option<f64>,
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
-    /// The same with nothing cut off, of the steps that count.
+    /// The same over all undisturbed steps, untrimmed. Has no interval: what the host did to single steps is in it.
     pub uncut_base_us: f64,
     pub uncut_change_us: f64,
     pub uncut_percent: Option<f64>,
@@ -153,10 +152,10 @@ struct Observed {
 /// What a pair says of a name that works in both.
 #[derive(Debug, Clone, Copy)]
 struct Compared {
-    /// As if the steps that are cut off took what the others do.
+    /// Trimmed: as if the steps that are left out took what the others do.
     base_ns: f64,
     change_ns: f64,
-    /// Differences of logarithms, without what is cut off and with it.
+    /// Differences of logarithms, trimmed and untrimmed.
     shift: f64,
     uncut_shift: f64,
 }
@@ -269,7 +268,7 @@ fn usual_differences(pairs: &[Vec<Times>]) -> Vec<Option<f64>> {
     by_step.iter_mut().map(usual).collect()
 }
 
-/// One pair's word on one name: what is far from what is usual for its step is cut off, as much on either side.
+/// One pair's word on one name, trimmed: what is far from what is usual for its step is left out, as much at each end.
 fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Observed {
     let of_pair = throng_history::changes::median(&mut times.iter().map(Times::difference).collect::<Vec<_>>());
     let off = |times: &Times| times.difference() - usual[times.step].unwrap_or(of_pair);
@@ -359,7 +358,7 @@ fn per_frame_us<'o>(ns: f64, of: impl IntoIterator<Item = &'o Observed>, frames_
     ns / (steps as f64 * f64::from(frames_per_step)).max(1.0) / 1e3
 }
 
-/// Per frame of both, without what is cut off, of the pairs that compare them.
+/// Per frame of both, trimmed, of the pairs that compare them.
 fn left_us(observed: &[Observed], frames_per_step: u32) -> [f64; 2] {
     let compared = || observed.iter().filter_map(|one| Some((one, one.compared?)));
     let sums: [fn(Compared) -> f64; 2] = [|compared| compared.base_ns, |compared| compared.change_ns];
