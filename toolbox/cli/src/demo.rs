@@ -17,8 +17,8 @@ use crate::{
 /// Without `--seconds` the demo runs until it is stopped; a day is as good as that.
 const UNTIL_STOPPED_S: u32 = 86_400;
 
-/// Places for persons at the game's page, beside those of all bots.
-const PLACES_FOR_PEOPLE: u32 = 16;
+/// Room for players who come by the game's page, beside that for all bots.
+const SPARE_PLAYERS: u32 = 16;
 
 #[derive(Args)]
 pub struct DemoArguments {
@@ -43,7 +43,7 @@ pub struct DemoArguments {
 
 pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     let has_page = cfg!(feature = "browser") && played.game.play_page().is_some();
-    let played = &played.for_people(if has_page { PLACES_FOR_PEOPLE } else { 0 });
+    let played = &played.for_demo(if has_page { SPARE_PLAYERS } else { 0 });
     report::make_folder(&arguments.report)?;
     remark(format_args!(
         "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",

@@ -221,7 +221,7 @@ impl<'g> Told<'g, '_> {
             }
         }
         let arguments = Arguments { players, npcs, scenario, faults, options };
-        Ok(Played { game, arguments, has_size, places_for_people: 0, is_one_of_several: games.len() > 1 })
+        Ok(Played { game, arguments, has_size, spare_players: 0, is_one_of_several: games.len() > 1 })
     }
 }
 
@@ -231,8 +231,8 @@ pub struct Played<'g> {
     pub arguments: Arguments,
     /// Whether players and NPCs were said, and are not those that the game is made for.
     has_size: [bool; 2],
-    /// Places on the server beside those of bots.
-    places_for_people: u32,
+    /// Players for whom the server has room beside the bots.
+    spare_players: u32,
     /// Whether `--game` has to be said.
     is_one_of_several: bool,
 }
@@ -293,19 +293,19 @@ impl<'g> Played<'g> {
         loaded.ok_or_else(|| format!("{} has no bots; the game is given some with `Game::bots`", self.game.name()))
     }
 
-    /// The same with `places` more on the server than there are bots, as far as the game can be so large; unless a number was
-    /// said, with as many bots as the game's demo has.
-    pub fn for_people(&self, places: u32) -> Self {
+    /// The same for a demo: as many bots as were asked for, else [`Game::demo_bots`], on a server with room for
+    /// `spare_players` more [0 to the game's maximum less the bots; more are cut to that].
+    pub fn for_demo(&self, spare_players: u32) -> Self {
         let arguments = self.arguments.clone();
         let bots = if self.has_size[0] { arguments.players } else { self.game.usual_demo_bots() };
-        let places_for_people = places.min(self.game.players_size().max.saturating_sub(bots));
-        Self { arguments: Arguments { players: bots, ..arguments }, places_for_people, ..*self }
+        let spare_players = spare_players.min(self.game.players_size().max.saturating_sub(bots));
+        Self { arguments: Arguments { players: bots, ..arguments }, spare_players, ..*self }
     }
 
     /// The same words for a child process that serves.
     pub fn to_words(&self) -> Vec<String> {
         let Arguments { players, npcs, faults, options, .. } = &self.arguments;
-        let players = players + self.places_for_people;
+        let players = players + self.spare_players;
         let mut words = self.game_words();
         words.extend(["--players".to_owned(), players.to_string()]);
         if self.game.npcs_size().is_some() {
@@ -476,12 +476,12 @@ mod tests {
     }
 
     #[test]
-    fn a_demo_has_places_for_people_beside_its_bots() {
+    fn a_demo_has_room_for_players_beside_its_bots() {
         let both = [wood().demo_bots(995), shore()];
         let words_of = |line: &str| {
             let words = ["woods"].into_iter().chain(line.split_whitespace());
             let matches = command_line(EXECUTABLE, &both).get_matches_from(words);
-            let demo = Played::of(&both, &matches).expect("a game").for_people(16);
+            let demo = Played::of(&both, &matches).expect("a game").for_demo(16);
             (demo.arguments.players, demo.to_words().join(" "))
         };
         assert_eq!(words_of("demo"), (995, "--game wood --players 1011 --npcs 20000".to_owned()));

@@ -154,10 +154,16 @@ impl Game {
         self
     }
 
-    /// How many bots `demo` has unless somebody says otherwise. Default: as many as there are players. A game whose
-    /// players come in full matches leaves seats in one, so that a person plays at once.
+    /// Bots of a `demo` without `--players` [1 to the most of [`players`](Self::players), which is said before]. Default: the
+    /// usual number of players. Too many → a game that seats players in full matches has no free seat for whoever opens its
+    /// page; too few → the demo shows little load.
+    ///
+    /// # Panics
+    /// When it is out of its range.
     #[must_use]
     pub fn demo_bots(mut self, bots: u32) -> Self {
+        let max = self.players.max;
+        assert!((1..=max).contains(&bots), "a demo has 1 to {max} bots, not {bots}");
         self.demo_bots = Some(bots);
         self
     }
@@ -280,7 +286,7 @@ impl Game {
         self.players
     }
 
-    /// Bots of a `demo` for which nobody says how many.
+    /// Bots of a `demo` without `--players`.
     pub fn usual_demo_bots(&self) -> u32 {
         self.demo_bots.unwrap_or(self.players.usual)
     }
