@@ -128,7 +128,7 @@ fn entities(recorded: &RecordedHash<'_>, parts: &StateParts) -> (Vec<Found>, usi
 }
 
 impl Divergence {
-    /// It is known in which tick it happened, since the state before that was held against its hash, too.
+    /// True if the tick is known exactly: the state one tick earlier was compared, and equal.
     pub fn is_exact(&self) -> bool {
         self.equal_at.unwrap_or(0) + 1 >= self.ticks
     }
@@ -139,7 +139,7 @@ impl fmt::Display for Divergence {
         let tick = self.ticks.saturating_sub(1);
         write!(f, "world {} ({}) goes another way ", self.world, self.kind)?;
         match self.equal_at {
-            Some(equal_at) if equal_at == tick => write!(f, "in tick {tick}")?,
+            Some(_) if self.is_exact() => write!(f, "in tick {tick}")?,
             Some(equal_at) => write!(f, "after tick {}, in tick {tick} at the latest", equal_at.saturating_sub(1))?,
             None => write!(f, "in tick {tick} or before; this was its first hash")?,
         }
