@@ -55,7 +55,8 @@ pub fn enter(
             outbox.disconnect(arrival.client, "there is no seat for it in this match");
             continue;
         };
-        if rounds.phase() == Phase::MatchOver || seats.client(seat).is_some() {
+        if is_decided(&rounds, &rules) || seats.client(seat).is_some() {
+            count!("players.sent_back");
             outbox.travel(arrival.client, scene.lobby, &Traveller { passport, seat }).expect("it came with the same");
             continue;
         }
@@ -97,24 +98,30 @@ pub fn leave(
     }
 }
 
+/// Whether the match is over for who comes now: there is no further round to play.
+fn is_decided(rounds: &Rounds, rules: &MatchRules) -> bool {
+    rounds.phase() == Phase::MatchOver || rounds.first_with_enough(rules).is_some()
+}
+
 /// Whether the lobby is to hear in this tick which seats are free.
 pub fn free_seats_are_told(round_change: Res<RoundChange>) -> bool {
-    matches!(round_change.0, Some(Change::RoundBegins { .. } | Change::MatchEnds))
+    matches!(round_change.0, Some(Change::RoundBegins { .. } | Change::RoundEnds(_) | Change::MatchEnds))
 }
 
 /// Tells the lobby of seats that nobody has; once the match is decided, that nobody is to come any more.
 pub fn tell_free_seats(
     tick: Res<TickInfo>,
+    rules: Res<MatchRules>,
     rounds: Res<Rounds>,
     scene: Res<Scene>,
     seats: Res<Seats>,
     mut outbox: ResMut<Outbox>,
 ) {
     let free: SeatSet = (0..SEATS as u8).filter(|seat| seats.client(*seat).is_none()).collect();
-    // In a full match nothing is free, which the lobby knows: it gave the last seat away. When the match is decided it has to
-    // hear that none is left.
+    // A full match says nothing. The lobby gave its last seat away; if it was told of that seat once more while its player was
+    // on the way, it forgets it with the next one, who is sent back.
     if !free.is_empty() {
-        let told = if rounds.phase() == Phase::MatchOver { SeatSet::default() } else { free };
+        let told = if is_decided(&rounds, &rules) { SeatSet::default() } else { free };
         outbox.post(tick.world, scene.lobby, &FreeSeats { seats: told.bits() }).expect("it has no limits");
     }
 }

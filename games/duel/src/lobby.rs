@@ -149,7 +149,7 @@ impl WorldKind for Lobby {
         world.checkpoint_part(Line::save, Line::load);
         world.add_systems(
             Update,
-            (leave, come, take_messages_of_matches, send_to_free_seats, ask_for_matches, send_to_matches, wait).chain(),
+            (leave, come, take_messages_of_matches, send_to_matches, send_to_free_seats, ask_for_matches, wait).chain(),
         );
         world.name_subsystem("duel.lobby", "lobby");
     }
@@ -243,12 +243,13 @@ fn leave(departures: Res<Departures>, mut line: ResMut<Line>) {
     }
 }
 
-/// Who comes is the last in line: newly connected, from a match, or back from one that was not there, in which nothing is free
-/// then.
+/// Who comes is the last in line: newly connected, or from a match.
 fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
     for arrival in &arrivals.0 {
-        if let Some(refused) = &arrival.refused {
-            line.forget_vacancy(refused.to);
+        // The match that it was sent to is no more, or it comes from one that is over or had no seat for it.
+        let none_free_in = arrival.refused.as_ref().map(|refused| refused.to).or(arrival.from);
+        if let Some(world) = none_free_in {
+            line.forget_vacancy(world);
         }
         let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
         let ahead = line.waiting.len().min(usize::from(u16::MAX)) as u16;
@@ -278,10 +279,11 @@ fn take_messages_of_matches(messages: Res<WorldMessages>, mut line: ResMut<Line>
 }
 
 /// Who is not one of enough for a match is sent to a free seat of another.
-fn send_to_free_seats(mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
+fn send_to_free_seats(tick: Res<TickInfo>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
     let spoken_for = line.spoken_for();
     // Of those who were spoken for some may have gone.
-    if line.waiting.len().saturating_sub(spoken_for) >= line.match_size {
+    let are_enough = line.waiting.len().saturating_sub(spoken_for) >= line.match_size;
+    if are_enough && line.asks_from_tick <= tick.tick {
         return;
     }
     while line.waiting.len() > spoken_for

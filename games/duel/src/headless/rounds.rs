@@ -9,7 +9,7 @@ use crate::{
     protocol::{Buy, Item, Kit, TICK_HZ},
     rounds::COMING_S,
     teams::TeamId,
-    travel::MatchOver,
+    travel::{FreeSeats, MatchOver},
 };
 
 /// Both in the open, in sight of each other, ten metres apart; far from the bases.
@@ -321,6 +321,43 @@ fn who_has_won_and_leaves_has_won() {
     game.world.leave(client(ATTACKER));
     game.until(Phase::MatchOver);
     assert_eq!(game.rounds().winner(), Some(TeamId::One));
+}
+
+/// Promise: nobody is turned out who comes to a match in which it cannot play.
+#[test]
+fn who_comes_to_a_seat_that_is_taken_or_to_a_decided_match_goes_back_to_the_lobby() {
+    const LATE: u8 = 2;
+    let mut game = Headless::new(MatchRules { rounds_to_win: 1, ..RULES }, &[ATTACKER, DEFENDER], 1);
+    let is_sent_back = |game: &mut Headless, seat: u8| {
+        let before = game.counted("players.sent_back");
+        let carries = Traveller { passport: Passport::default(), seat };
+        game.world.arrive_from(client(LATE), LOBBY_WORLD, &carries).expect("the match can read it");
+        game.tick();
+        game.counted("players.sent_back") - before
+    };
+    game.until(Phase::Live);
+    assert_eq!(is_sent_back(&mut game, DEFENDER), 1);
+    assert_eq!(game.world.ecs().resource::<Seats>().client(DEFENDER), Some(client(DEFENDER)));
+    face_each_other(&mut game);
+    game.shoot(ATTACKER, DEFENDER, 600);
+    check_end(&game, RoundEnd::DefendersEliminated, [1, 0]);
+    assert_eq!(is_sent_back(&mut game, LATE), 1, "no round is left to play");
+    assert_eq!(game.world.ecs().resource::<Seats>().client(LATE), None);
+}
+
+/// Promise: the lobby hears which seats are free, and of none once the match is decided.
+#[test]
+fn free_seats_are_told_until_a_match_is_decided() {
+    let mut game = Headless::new(MatchRules { rounds_to_win: 1, ..RULES }, &[ATTACKER, DEFENDER], 1);
+    let told = |game: &mut Headless| -> Option<u16> {
+        let messages = &game.world.tick().messages;
+        messages.iter().find_map(|(_, message)| message.read::<FreeSeats>().ok()).map(|told| told.seats)
+    };
+    let at_begin = (0..RULES.warm_up_ticks * 2).find_map(|_| told(&mut game)).expect("a round begins");
+    assert_eq!(at_begin, 0b11111_11111 & !(1 << ATTACKER | 1 << DEFENDER));
+    face_each_other(&mut game);
+    game.world.leave(client(DEFENDER));
+    assert_eq!(told(&mut game), Some(0), "the other team has won by that");
 }
 
 /// Promise: a spike that explodes counts, though who has planted it leaves in the same tick.
