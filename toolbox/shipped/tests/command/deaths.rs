@@ -9,7 +9,7 @@ use throng_crash::CrashReport;
 
 use crate::{
     address::{KEY, token},
-    child::{Server, alone, finish, folder, throng},
+    child::{Server, alone, finish, folder, throng, wait_until},
     little_memory::LittleMemory,
     player::Player,
 };
@@ -75,9 +75,11 @@ fn dies_and_is_back_without_its_culprit(fault: &str, cause: &str, group: Option<
     let culprits = report.culprits();
     let [culprit] = culprits.as_slice() else { panic!("{fault}: one culprit and not {culprits:?}: {}", report.text()) };
     assert_eq!(culprit.kind.as_deref(), Some("hideout"), "{fault}");
-    // Who plays knows that frames run: which worlds are parked is told from the first one on.
-    Player::enter(token(server.address, 2)).leave();
-    let parked = ask(&server, &["world.parked"]);
+    // The first frame publishes it, which may come after the line that says ready.
+    let parked = wait_until(PATIENCE, || {
+        Some(ask(&server, &["world.parked"])).filter(|told| told["parked"].as_array().is_some_and(|it| !it.is_empty()))
+    });
+    let parked = parked.unwrap_or_else(|| panic!("nothing is parked:\n{}", server.said()));
     let plan = &parked["parked"][0];
     assert_eq!(
         (&plan["kind"], &plan["why"], &plan["times"]),
@@ -91,6 +93,7 @@ fn dies_and_is_back_without_its_culprit(fault: &str, cause: &str, group: Option<
     let is_refused =
         |player: &mut Player| matches!(player.client.state(), ClientState::Resting | ClientState::Disconnected(_));
     assert!(owner.play_until(PATIENCE, is_refused), "its hideout is parked: {:?}", owner.client.state());
+    Player::enter(token(server.address, 2)).leave();
     assert_eq!(ask(&server, &["world.unpark", "hideout"])["unparked"], 1);
     assert!(ask(&server, &["world.parked"])["parked"].as_array().is_some_and(Vec::is_empty));
 
