@@ -27,25 +27,29 @@ class Demo {
   readonly child: ChildProcess;
   readonly folder = mkdtempSync(join(tmpdir(), "throng-demo-"));
   readonly #ended: Promise<unknown>;
+  /** For a person, and, once it ends, its report. */
   said = "";
+  #report = "";
 
   constructor(game: string, bots: number) {
     const npcs = game === "duel" ? [] : ["--npcs", "40"];
     const words = ["demo", "--game", game, "--players", String(bots), ...npcs, "--saves", "none", "--report", this.folder, "--json"];
     this.child = spawn(EXECUTABLE, words, { stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [this.child.stdout!, this.child.stderr!]) stream.on("data", (bytes: Buffer) => void (this.said += bytes.toString()));
-    this.#ended = new Promise((done) => this.child.on("exit", done));
+    this.child.stderr!.on("data", (bytes: Buffer) => void (this.said += bytes.toString()));
+    this.child.stdout!.on("data", (bytes: Buffer) => void (this.#report += bytes.toString()));
+    // When all of both has been read.
+    this.#ended = new Promise((done) => this.child.on("close", done));
   }
 
   get playUrl(): string | null {
     return /play among them: (http:\S+)/.exec(this.said)?.[1] ?? null;
   }
 
-  /** As Ctrl-C does; gives the report, which is its last line. */
+  /** As Ctrl-C does; gives the report, which is the last line on stdout. */
   async stop(): Promise<Report> {
     this.child.kill("SIGINT");
     await this.#ended;
-    return JSON.parse(this.said.trimEnd().split("\n").at(-1)!) as Report;
+    return JSON.parse(this.#report.trimEnd().split("\n").at(-1)!) as Report;
   }
 
   kill(): void {
