@@ -26,6 +26,7 @@ macro_rules! name {
 /// Names every counter. For a match's first tick.
 pub fn name_counters() {
     name!("inputs" "inputs_late" "inputs_over_rate" "inputs_excess" "bought" "grenades" "blinded");
+    name!("players.sent_back");
     name!("shots" "shots.views_moved" "shots.bodies" "shots.unrecorded" "hits" "kills");
     name!("spikes.planted" "spikes.defused" "matches" "rounds" "rounds.begun");
     name!("rounds.attackers_eliminated" "rounds.defenders_eliminated" "rounds.spike_exploded");
