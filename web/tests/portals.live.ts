@@ -30,14 +30,20 @@ test("a person goes through portals of precinct", { timeout: TEST_GIVES_UP_MS },
   };
   const picture = async (name: string): Promise<void> => void (process.env["PICTURES"] && (await page.screenshot({ path: `dist/portals_${name}.png` })));
   const hands = new Hands(page);
-  /** Walks to a portal until that holds, and stands. */
+  /** Walks to a portal until that holds, and stands. Who does not get on, at a corner or among others, steps aside. */
   const walk = async (leadsTo: "hideout" | "hub", what: string, holds: (own: Place) => boolean): Promise<void> => {
+    let moved = { at: { x: Infinity, z: Infinity }, ms: 0 };
     await until(what, async () => {
       await look();
       const { own } = now;
       if (own && holds(own)) return true;
-      const next = own && wayTo(leadsTo, own);
-      await hands.hold(next ? keysTo([next.x - own.x, next.z - own.z]) : []);
+      if (!own) return (await hands.hold([]), false);
+      if (Math.hypot(own.x - moved.at.x, own.z - moved.at.z) > 1) moved = { at: own, ms: Date.now() };
+      const next = wayTo(leadsTo, own);
+      const [east, north] = [next.x - own.x, next.z - own.z];
+      const asides = Math.floor((Date.now() - moved.ms) / 1000);
+      const way = asides < 2 ? [east, north] : asides % 2 === 0 ? [-north, east] : [north, -east];
+      await hands.hold(keysTo(way as [number, number]));
       return false;
     }, told);
     await hands.hold([]);

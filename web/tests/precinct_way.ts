@@ -24,13 +24,30 @@ function leads(from: Place, to: Place): boolean {
   return Math.hypot(end.x - to.x, end.z - to.z) < 0.05;
 }
 
-/** Squares to the portal, by square. */
+/** Whether no other portal takes somebody there. */
+function isClear({ x, z }: Place, leadsTo: LeadsTo): boolean {
+  return PORTALS.every((portal) => portal.leadsTo === leadsTo || Math.hypot(x - portal.x, z - portal.z) > CLEAR_M);
+}
+
+/** The same of the straight way between two places. */
+function isClearWay(from: Place, to: Place, leadsTo: LeadsTo): boolean {
+  const parts = Math.ceil(Math.hypot(to.x - from.x, to.z - from.z) * 2);
+  return Array.from({ length: parts + 1 }, (_, part) => part / Math.max(parts, 1)).every((share) =>
+    isClear({ x: from.x + (to.x - from.x) * share, z: from.z + (to.z - from.z) * share }, leadsTo),
+  );
+}
+
+/** Squares to the portal, by square: first those that are clear of other portals, then those that lead out to these. */
 function distances(leadsTo: LeadsTo): Map<number, number> {
-  const isClear = ({ x, z }: Place): boolean => PORTALS.every((portal) => portal.leadsTo === leadsTo || Math.hypot(x - portal.x, z - portal.z) > CLEAR_M);
   const far = new Map([[squareOf(PORTALS.find((portal) => portal.leadsTo === leadsTo)!), 0]]);
-  // What is added while it goes on comes, too.
-  for (const [square, squares] of far) {
-    for (const next of around(square)) if (!far.has(next) && isClear(middleOf(next)) && leads(middleOf(square), middleOf(next))) far.set(next, squares + 1);
+  for (const mayBeUnclear of [false, true]) {
+    // What is added while it goes on comes, too.
+    for (const [square, squares] of far) {
+      for (const next of around(square)) {
+        if (far.has(next) || !(mayBeUnclear || isClear(middleOf(next), leadsTo)) || !leads(middleOf(square), middleOf(next))) continue;
+        far.set(next, squares + (isClear(middleOf(next), leadsTo) ? 1 : WIDTH * WIDTH));
+      }
+    }
   }
   return far;
 }
@@ -47,7 +64,7 @@ export function wayTo(leadsTo: LeadsTo, own: Place): Place {
   let goal = middleOf(square);
   for (let ahead = 0; ahead < AHEAD; ahead++) {
     square = nearest([square, ...around(square)]);
-    if (leads(own, middleOf(square))) goal = middleOf(square);
+    if (leads(own, middleOf(square)) && isClearWay(own, middleOf(square), leadsTo)) goal = middleOf(square);
   }
   return goal;
 }
