@@ -93,7 +93,7 @@ fn unix_s(published: &PublishedMetrics, at: Nanos) -> f64 {
     rounded(now.as_secs_f64() - published.age(at).as_secs_f64())
 }
 
-/// The seconds before a stream begins: some 0.3 ms and 20 KB for all that are kept.
+/// The seconds before a stream begins: some 20 KB for all that are kept.
 pub(crate) fn history(published: &PublishedMetrics) -> History {
     let past = published.past_seconds();
     let host = |(place, name): (usize, &'static str)| HostPast {
