@@ -16,7 +16,7 @@
 //! It is a reactive world: it ticks when somebody comes or goes, when a match says that it is over or which seats are free,
 //! and while it waits for one that is being made; otherwise it rests.
 //!
-//! Cost: three lists, in each of its 20 ticks a second at most; a message about free seats walks those known, 4,096 at
+//! Sketch of the cost: three lists, in each of its 20 ticks a second at most; a message about free seats walks those known, 4,096 at
 //! most. Allocates when somebody comes, and for a match.
 
 use std::collections::VecDeque;
