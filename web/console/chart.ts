@@ -34,24 +34,24 @@ export class Chart {
     const head = h("figcaption", {}, h("span", {}, options.name), this.now, this.most);
     this.element = h("figure", { class: "chart" }, head, this.canvas);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
-    model.onChange((part) => (part === "second" || part === "history") && this.draw());
+    model.onChange((part) => (part === "second" || part === "past") && this.draw());
     this.canvas.addEventListener("mousemove", (event) => (this.canvas.title = this.told(event.offsetX)));
   }
 
   /** When the moment nearest to a place was, by the browser's clock, and what was told then. */
   private told(offsetX: number): string {
     const { model, options, canvas } = this;
-    const { history } = model;
-    if (history.length === 0 || canvas.clientWidth === 0) return "";
-    const end = history.at(-1)!.atUnixS + MARGIN_S;
+    const { past } = model;
+    if (past.length === 0 || canvas.clientWidth === 0) return "";
+    const end = past.at(-1)!.atUnixS + MARGIN_S;
     const at = end - (1 - offsetX / canvas.clientWidth) * this.seconds(end);
-    const nearest = history.reduce((best, moment) => (Math.abs(moment.atUnixS - at) < Math.abs(best.atUnixS - at) ? moment : best));
+    const nearest = past.reduce((best, moment) => (Math.abs(moment.atUnixS - at) < Math.abs(best.atUnixS - at) ? moment : best));
     return `${new Date(nearest.atUnixS * 1e3).toLocaleTimeString()}: ${options.text(options.value(nearest))}`;
   }
 
   /** How long the chart is, up to `end` (s). */
   private seconds(end: number): number {
-    return Math.min(Math.max(end - this.model.history[0]!.atUnixS, SECONDS_MIN), SECONDS_MAX);
+    return Math.min(Math.max(end - this.model.past[0]!.atUnixS, SECONDS_MIN), SECONDS_MAX);
   }
 
   draw(): void {
@@ -59,16 +59,16 @@ export class Chart {
     const context = canvas.getContext("2d");
     const ratio = window.devicePixelRatio || 1;
     const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-    const values = model.history.map(options.value);
+    const values = model.past.map(options.value);
     const last = values.at(-1);
     if (!context || width === 0 || last === undefined || Number.isNaN(last)) return;
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-    const moment = model.history.at(-1)!;
+    const moment = model.past.at(-1)!;
     const limit = options.limit?.(moment);
     const most = Math.max(...values.filter((value) => !Number.isNaN(value)));
     const top = Math.max(most, limit ?? 0, 1e-9) * 1.1;
     // By the clock and not by their number: while the server stands still nothing is told, and that is seen.
-    const times = model.history.map(({ atUnixS }) => atUnixS);
+    const times = model.past.map(({ atUnixS }) => atUnixS);
     const end = times.at(-1)! + MARGIN_S;
     const seconds = this.seconds(end);
     const x = (at: number) => (1 - (end - times[at]!) / seconds) * width;

@@ -1,7 +1,7 @@
 // What a watched server tells, line by line. Made from toolbox/admin/src/watch/document.rs by `UPDATE_EXPECT=1 cargo
 // test -p throng-admin`: change it there.
 
-export type Line = { "line": "hello" } & Hello | { "line": "history" } & History | { "line": "frames" } & Frames | { "line": "health" } & Health | { "line": "second" } & Second;
+export type Line = { "line": "hello" } & Hello | { "line": "past" } & Past | { "line": "frames" } & Frames | { "line": "health" } & Health | { "line": "second" } & Second;
 
 export type Hello = { 
 /**
@@ -17,7 +17,7 @@ role: string,
  */
 who: string | null, };
 
-export type History = { 
+export type Past = { 
 /**
  * Since the start (s).
  */

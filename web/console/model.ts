@@ -1,6 +1,6 @@
 // The model: what the server told last, and some minutes of what it told before, for the panels to show.
 
-import type { Frames, Health, Hello, History, Line, Second } from "./document.ts";
+import type { Frames, Health, Hello, Past, Line, Second } from "./document.ts";
 
 /** Frames that are kept: 20 s at 60 Hz. */
 export const FRAMES_MAX = 1_200;
@@ -26,7 +26,7 @@ export interface Moment {
   bytesOut: number;
 }
 
-export type Part = "frames" | "health" | "second" | "hello" | "history";
+export type Part = "frames" | "health" | "second" | "hello" | "past";
 
 export class Model {
   hello: Hello | undefined;
@@ -34,7 +34,7 @@ export class Model {
   second: Second | undefined;
   /** The oldest first: number and length (us). */
   readonly frames: { number: number; us: number }[] = [];
-  readonly history: Moment[] = [];
+  readonly past: Moment[] = [];
   /** Frames that did not come through. */
   framesLost = 0;
   private readonly listeners = new Set<(part: Part) => void>();
@@ -48,8 +48,8 @@ export class Model {
       case "hello":
         this.hello = line;
         break;
-      case "history":
-        this.takeHistory(line);
+      case "past":
+        this.takePast(line);
         break;
       case "frames":
         this.takeFrames(line);
@@ -78,16 +78,16 @@ export class Model {
   }
 
   /** What the server has kept is no less than what was told before, and that of another server is no past of this one. */
-  private takeHistory(past: History): void {
+  private takePast(past: Past): void {
     if (this.second && (past.second.at(-1) ?? -1) < this.second.server.second) {
       this.second = undefined;
       this.frames.length = 0;
       this.framesLost = 0;
     }
     const host = new Map(past.host.map(({ name, values }) => [name, values]));
-    this.history.length = 0;
+    this.past.length = 0;
     past.second.forEach((second, at) => {
-      this.history.push({
+      this.past.push({
         second,
         atUnixS: past.at_unix_s[at]!,
         players: past.players[at]!,
@@ -114,8 +114,8 @@ export class Model {
     const { server, load } = second;
     this.second = second;
     // It is in the past already if it ended just before this page came.
-    if (this.history.at(-1)?.second === server.second) this.history.pop();
-    this.history.push({
+    if (this.past.at(-1)?.second === server.second) this.past.pop();
+    this.past.push({
       second: server.second,
       atUnixS: second.at_unix_s,
       players: server.players,
@@ -132,9 +132,9 @@ export class Model {
   }
 
   private forgetOld(): void {
-    const oldest = (this.history.at(-1)?.atUnixS ?? 0) - SECONDS_MAX;
-    const firstKept = this.history.findIndex(({ atUnixS }) => atUnixS >= oldest);
-    this.history.splice(0, Math.max(firstKept, this.history.length - SECONDS_MAX));
+    const oldest = (this.past.at(-1)?.atUnixS ?? 0) - SECONDS_MAX;
+    const firstKept = this.past.findIndex(({ atUnixS }) => atUnixS >= oldest);
+    this.past.splice(0, Math.max(firstKept, this.past.length - SECONDS_MAX));
   }
 }
 

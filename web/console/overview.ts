@@ -135,7 +135,7 @@ export function overview({ model, go }: Surroundings): Panel {
     },
     update: (part) => {
       const { second } = model;
-      const [first, last] = [model.history[0], model.history.at(-1)];
+      const [first, last] = [model.past[0], model.past.at(-1)];
       if (first && last && part !== "frames") span.textContent = `From ${moment(first.atUnixS)} to ${moment(last.atUnixS)} UTC. Where a line is broken the server told nothing.`;
       if (part !== "second" || !second) return;
       all.forEach((tile) => tile.update(second));

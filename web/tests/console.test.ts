@@ -56,8 +56,8 @@ test("the model keeps so many frames and seconds and no more", () => {
   assert.deepEqual(model.frames.at(-1), { number: 3 * FRAMES_MAX - 1, us: (3 * FRAMES_MAX - 1) * 10 });
   const second = { line: "second", at_unix_s: 1, load: {}, host: [{ name: "outside.host_steal_cores", value: 0.5 }] } as unknown as Line & Second;
   for (let at = 0; at < SECONDS_MAX + 5; at++) model.take({ ...second, server: { second: at, players: 3 } } as unknown as Line);
-  assert.equal(model.history.length, SECONDS_MAX);
-  assert.equal(model.history[0]!.stealCores, 0.5);
+  assert.equal(model.past.length, SECONDS_MAX);
+  assert.equal(model.past[0]!.stealCores, 0.5);
   assert.equal(parts.at(-1), "second");
   model.take({ line: "something newer" } as unknown as Line);
   assert.equal(parts.at(-1), "second");
@@ -68,7 +68,7 @@ function past(seconds: number[], values: Partial<Record<string, (number | null)[
   const figures = ["players", "worlds_overloaded", "frame_ms_max", "frame_budget_ms", "ticks_missed", "bytes_out_per_s", "cpu_cores", "rss_mb"];
   const lists = Object.fromEntries(figures.map((name) => [name, seconds]));
   const host = Object.entries(values).map(([name, list]) => ({ name, values: list }));
-  return { line: "history", second: seconds, at_unix_s: seconds.map((at) => 1_000 + at), ...lists, host } as unknown as Line;
+  return { line: "past", second: seconds, at_unix_s: seconds.map((at) => 1_000 + at), ...lists, host } as unknown as Line;
 }
 
 const secondLine = (at_unix_s: number, second: number) => ({ line: "second", at_unix_s, server: { second, players: 1 }, load: {}, host: [] }) as unknown as Line;
@@ -78,16 +78,16 @@ test("the past begins before the page, and goes on with what is told", () => {
   const parts: string[] = [];
   model.onChange((part) => parts.push(part));
   model.take(past([4, 5, 6], { "outside.host_steal_cores": [0, null, 0.5], "outside.host_busy_cores": [3, 2, null], "inside.cpu_cores": [1, 1, 1] }));
-  assert.deepEqual(parts, ["history"]);
-  assert.deepEqual(model.history.map(({ second, atUnixS, rssMb }) => [second, atUnixS, rssMb]), [[4, 1_004, 4], [5, 1_005, 5], [6, 1_006, 6]]);
-  assert.deepEqual(model.history.map(({ stealCores, otherCores }) => [stealCores, otherCores]), [[0, 2], [0, 1], [0.5, NaN]]);
+  assert.deepEqual(parts, ["past"]);
+  assert.deepEqual(model.past.map(({ second, atUnixS, rssMb }) => [second, atUnixS, rssMb]), [[4, 1_004, 4], [5, 1_005, 5], [6, 1_006, 6]]);
+  assert.deepEqual(model.past.map(({ stealCores, otherCores }) => [stealCores, otherCores]), [[0, 2], [0, 1], [0.5, NaN]]);
   // The last of them is told again to whoever came just when it ended.
   [6, 7].forEach((at) => model.take(secondLine(1_000 + at, at)));
-  assert.deepEqual(model.history.map(({ second }) => second), [4, 5, 6, 7]);
+  assert.deepEqual(model.past.map(({ second }) => second), [4, 5, 6, 7]);
   // The stream was lost, and is back: what was told meanwhile is there.
   model.take(frames([7]));
   model.take(past([4, 5, 6, 7, 8, 9]));
-  assert.deepEqual(model.history.map(({ second }) => second), [4, 5, 6, 7, 8, 9]);
+  assert.deepEqual(model.past.map(({ second }) => second), [4, 5, 6, 7, 8, 9]);
   assert.equal(model.frames.length, 1);
 });
 
@@ -97,12 +97,12 @@ test("the past is kept by the clock, and is that of one server", () => {
   [1, 2, 3].forEach((at) => told(1_000 + at, at));
   // Nothing was told for four minutes.
   told(1_250, 250);
-  assert.deepEqual(model.history.map(({ atUnixS }) => atUnixS), [1_001, 1_002, 1_003, 1_250]);
+  assert.deepEqual(model.past.map(({ atUnixS }) => atUnixS), [1_001, 1_002, 1_003, 1_250]);
   told(1_302, 302);
-  assert.deepEqual(model.history.map(({ atUnixS }) => atUnixS), [1_002, 1_003, 1_250, 1_302]);
+  assert.deepEqual(model.past.map(({ atUnixS }) => atUnixS), [1_002, 1_003, 1_250, 1_302]);
   model.take(frames([7]));
   model.take(past([0, 1]));
-  assert.deepEqual(model.history.map(({ atUnixS }) => atUnixS), [1_000, 1_001]);
+  assert.deepEqual(model.past.map(({ atUnixS }) => atUnixS), [1_000, 1_001]);
   assert.deepEqual([model.frames.length, model.second], [0, undefined]);
 });
 

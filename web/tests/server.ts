@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import type { History } from "../console/document.ts";
+import type { Past } from "../console/document.ts";
 import { lines } from "../console/stream.ts";
 import { BUILT } from "./page.ts";
 
@@ -74,9 +74,9 @@ export class Server {
   }
 
   /** What it has kept of the last minutes, as a stream begins. */
-  async past(): Promise<History> {
+  async past(): Promise<Past> {
     const answer = await fetch(`${this.url}/api/watch`);
-    for await (const line of lines(answer.body!)) if (line.line === "history") return line;
+    for await (const line of lines(answer.body!)) if (line.line === "past") return line;
     throw new Error("a stream without a past");
   }
 

@@ -32,7 +32,7 @@ pub(crate) struct WorkersSum {
 }
 
 impl WorkersWatch {
-    /// A frame ends. Returns how busy the workers were [%] when as many frames in a row as make the trigger were busier
+    /// A frame ends. Returns how busy the workers were in percent when as many frames in a row as make the trigger were busier
     /// than allowed.
     pub fn frame_end(&mut self, now: WorkersSum, allowed_percent: u64) -> Option<u64> {
         let before = std::mem::replace(&mut self.before, now);

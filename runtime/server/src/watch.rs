@@ -2,7 +2,7 @@
 //!
 //! A [`Watcher`] is somebody who looks, which [`PublishedMetrics::watch`] begins. While there is one, the frame's thread writes down how long each frame took, adds
 //! up what each subsystem took in each kind of world, and publishes a [`WatchedSecond`] once a second. Without one it
-//! reads a number once a frame, and keeps a few figures of each second (`history`) for who comes later.
+//! reads a number once a frame, and keeps a few figures of each second (`past`) for who comes later.
 //!
 //! ```text
 //!   frame's thread                                                  watcher's thread
@@ -17,7 +17,7 @@
 //!
 //! [`PublishedMetrics::watch`]: crate::metrics::PublishedMetrics::watch
 
-mod history;
+mod past;
 mod ring;
 mod sums;
 
@@ -28,8 +28,8 @@ use std::sync::{
 
 use throng_platform::time::Nanos;
 
-use history::History;
-pub use history::{HOST_FIGURES_KEPT, PastSecond, SECONDS_KEPT};
+use past::Past;
+pub use past::{HOST_FIGURES_KEPT, PastSecond, SECONDS_KEPT};
 use ring::Ring;
 pub(crate) use sums::WatchSums;
 pub use sums::{KindSecond, SubsystemSecond, TakenInKind};
@@ -52,7 +52,7 @@ pub(crate) struct Watch {
     frames: Ring<1>,
     second: Latest<Option<Arc<WatchedSecond>>>,
     /// Written by the frame's thread alone, once a second; read by the admin thread when a stream begins.
-    history: History,
+    past: Past,
 }
 
 impl Default for Watch {
@@ -61,7 +61,7 @@ impl Default for Watch {
             watchers: AtomicU32::default(),
             frames: Ring::new(FRAMES_KEPT),
             second: Latest::default(),
-            history: History::default(),
+            past: Past::default(),
         }
     }
 }
@@ -148,11 +148,11 @@ impl Watch {
 
     /// Keeps a second for who comes later. On the frame's thread.
     pub fn keep_second(&self, second: PastSecond) {
-        self.history.keep(second);
+        self.past.keep(second);
     }
 
     pub fn past_seconds(&self) -> Vec<PastSecond> {
-        self.history.seconds()
+        self.past.seconds()
     }
 }
 

@@ -56,7 +56,7 @@ use console::Console;
 pub use formats::MetricsFormat;
 use origin_check::OwnNames;
 pub use pages::{Health, HealthState};
-use watch::document::History;
+use watch::document::Past;
 use watch::{WatchPace, WatchSource};
 
 log_category!(ADMIN = "admin");
@@ -78,7 +78,7 @@ pub trait AdminSource: Send + Sync + 'static {
     /// (null where it has none), `unit` and `help`.
     fn counters(&self) -> String;
     /// The last minutes in what charts show, watched or not.
-    fn history(&self) -> History;
+    fn past(&self) -> Past;
     /// Gathers for those who watch from now on, until the value is dropped.
     fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource>;
     /// Where captures are kept; `None` if they are not.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use throng::metrics::{LabelledCounters, PublishedMetrics};
 use throng_platform::time::Nanos;
 
-use crate::watch::document::History;
+use crate::watch::document::Past;
 use crate::watch::{self, ServerWatch, WatchSource};
 use crate::{AdminSource, Health, HealthState, MetricsFormat, SavedCapture};
 
@@ -54,8 +54,8 @@ impl AdminSource for PublishedMetrics {
         serde_json::to_string(&self.counters()).expect("rows of plain numbers and texts")
     }
 
-    fn history(&self) -> History {
-        watch::history(self)
+    fn past(&self) -> Past {
+        watch::past(self)
     }
 
     fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource> {

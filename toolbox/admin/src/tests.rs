@@ -53,8 +53,8 @@ impl AdminSource for FixedSource {
         r#"[{"name":"net.packets_in","value":7,"per_s":2.0,"unit":"packets","help":"Datagrams received."}]"#.to_owned()
     }
 
-    fn history(&self) -> History {
-        self.watched.history()
+    fn past(&self) -> Past {
+        self.watched.past()
     }
 
     fn begin_watch(self: Arc<Self>) -> Box<dyn WatchSource> {

@@ -37,7 +37,7 @@ use crate::access::changes::Changes;
 use crate::bounds::Life;
 pub(crate) use body::Lines;
 use document::{Frames, Health, Hello, Line, Second, WatchCost};
-pub(crate) use gather::{ServerWatch, history};
+pub(crate) use gather::{ServerWatch, past};
 
 log_category!(ADMIN = "admin");
 
@@ -138,7 +138,7 @@ impl Watchers {
         // There is room for one.
         let mut text = Vec::new();
         write(&Line::Hello(hello), &mut text);
-        write(&Line::History(self.source.history()), &mut text);
+        write(&Line::Past(self.source.past()), &mut text);
         let _ = to.try_send(text.into());
         let (all, received) = (self.clone(), self.turns.subscribe());
         let next = self.counts.made.load(Ordering::Relaxed);

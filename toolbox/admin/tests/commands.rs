@@ -357,14 +357,14 @@ fn a_server_is_watched_for_as_long_as_somebody_reads() {
     let mut next = || serde_json::from_str::<Line>(&lines.next().expect("it goes on")).unwrap();
     let Line::Hello(hello) = next() else { panic!("hello comes first") };
     assert_eq!((hello.role.as_str(), hello.who.as_deref()), ("operate", Some("anna")));
-    let Line::History(past) = next() else { panic!("then what was") };
+    let Line::Past(past) = next() else { panic!("then what was") };
     let (mut frames, mut second, mut health) = (Vec::new(), None, None);
     while second.is_none() || frames.len() < 2 || health.is_none() {
         match next() {
             Line::Frames(told) => frames.extend(told.numbers),
             Line::Second(told) => second = Some(told),
             Line::Health(told) => health = Some(told),
-            Line::Hello(_) | Line::History(_) => panic!("these come once"),
+            Line::Hello(_) | Line::Past(_) => panic!("these come once"),
         }
     }
     assert!(frames.windows(2).all(|pair| pair[0] < pair[1]), "{frames:?}");

@@ -129,7 +129,7 @@ fn follow(server: &str, key: &ShownKey, once: bool, json: bool, is_drawn: bool) 
 impl Told {
     fn take(&mut self, line: Line) {
         match line {
-            Line::Hello(_) | Line::History(_) => {}
+            Line::Hello(_) | Line::Past(_) => {}
             Line::Frames(Frames { us, .. }) => {
                 self.frames.extend(us);
                 let surplus = self.frames.len().saturating_sub(FRAMES_KEPT);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::watch::WATCHERS_MAX;
-use crate::watch::document::{Frames, Health as HealthLine, History, Line, Second, Worlds};
+use crate::watch::document::{Frames, Health as HealthLine, Line, Past, Second, Worlds};
 
 /// What became of the gathering.
 #[derive(Default)]
@@ -19,8 +19,8 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Of as many seconds as it was asked for frames.
-    pub fn history(&self) -> History {
-        History { second: (0..self.asked.load(Ordering::SeqCst) as u32).collect(), ..History::default() }
+    pub fn past(&self) -> Past {
+        Past { second: (0..self.asked.load(Ordering::SeqCst) as u32).collect(), ..Past::default() }
     }
 }
 
@@ -118,7 +118,7 @@ fn a_watcher_is_told_who_he_is_and_what_was_then_frames_health_and_seconds() {
     let mut stream = Stream::open(&admin, &shows(WATCHER)).unwrap();
     let Some(Line::Hello(hello)) = stream.line() else { panic!("the first line says hello") };
     assert_eq!((hello.role.as_str(), hello.who.as_deref()), ("observe", Some("watcher")));
-    assert_eq!(stream.line(), Some(Line::History(History::default())));
+    assert_eq!(stream.line(), Some(Line::Past(Past::default())));
     let Line::Second(second) = stream.until(|line| matches!(line, Line::Second(_))) else { unreachable!() };
     assert_eq!(second.worlds.rows().count(), 2);
     let Line::Health(health) = stream.until(|line| matches!(line, Line::Health(_))) else { unreachable!() };
@@ -129,10 +129,10 @@ fn a_watcher_is_told_who_he_is_and_what_was_then_frames_health_and_seconds() {
     // Who comes later is told of what was until then, once.
     let mut later = Stream::open(&admin, "").unwrap();
     assert!(matches!(later.line(), Some(Line::Hello(_))));
-    let Some(Line::History(past)) = later.line() else { panic!("what was comes next") };
+    let Some(Line::Past(past)) = later.line() else { panic!("what was comes next") };
     assert!(f64::from(*past.second.last().unwrap()) >= next.numbers[0], "{past:?}");
     for _ in 0..20 {
-        assert!(!matches!(later.line().unwrap(), Line::History(_) | Line::Hello(_)));
+        assert!(!matches!(later.line().unwrap(), Line::Past(_) | Line::Hello(_)));
     }
 }
 

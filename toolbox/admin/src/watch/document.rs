@@ -21,7 +21,7 @@ pub enum Line {
     /// First of all.
     Hello(Hello),
     /// Next, once.
-    History(History),
+    Past(Past),
     /// Four times a second, if there were any.
     Frames(Frames),
     /// Once a second, whatever the server does.
@@ -46,7 +46,7 @@ pub struct Hello {
 /// second first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct History {
+pub struct Past {
     /// Since the start (s).
     pub second: Vec<u32>,
     /// By the host's clock (s since 1970).
@@ -422,7 +422,7 @@ mod tests {
         let types = [
             Line::decl(&config),
             Hello::decl(&config),
-            History::decl(&config),
+            Past::decl(&config),
             HostPast::decl(&config),
             Frames::decl(&config),
             Second::decl(&config),

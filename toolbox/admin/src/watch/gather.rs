@@ -19,9 +19,9 @@ use throng_profiler::{memory, site};
 
 use super::WatchSource;
 use super::document::{
-    CLIENTS_MAX, CategoryTime, ClientNow, Count, Door, Frames, Health, History, HostFigure, HostPast, InKind,
-    KindOfWorld, Load, MemoryNow, PACKETS_MAX, PacketsOfKind, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow,
-    Subsystem, Text, WORLDS_MAX, Worlds,
+    CLIENTS_MAX, CategoryTime, ClientNow, Count, Door, Frames, Health, HostFigure, HostPast, InKind, KindOfWorld, Load,
+    MemoryNow, PACKETS_MAX, PacketsOfKind, Past, RecorderNow, SCOPES_MAX, ScopeMemory, Second, ServerNow, Subsystem,
+    Text, WORLDS_MAX, Worlds,
 };
 use crate::AdminSource;
 
@@ -94,13 +94,13 @@ fn unix_s(published: &PublishedMetrics, at: Nanos) -> f64 {
 }
 
 /// The seconds before a stream begins: some 20 KB for all that are kept.
-pub(crate) fn history(published: &PublishedMetrics) -> History {
+pub(crate) fn past(published: &PublishedMetrics) -> Past {
     let past = published.past_seconds();
     let host = |(place, name): (usize, &'static str)| HostPast {
         name: name.into(),
         values: of_past(&past, |second| second.host[place].map(rounded)),
     };
-    History {
+    Past {
         second: of_past(&past, |second| second.second as u32),
         at_unix_s: of_past(&past, |second| unix_s(published, second.at)),
         players: of_past(&past, |second| second.players as u32),

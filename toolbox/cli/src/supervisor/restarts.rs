@@ -77,7 +77,7 @@ mod tests {
         Restarts::new(Maximum { restarts: max, within: Duration::from_secs(within_s) })
     }
 
-    /// Pauses [ms] after deaths that come at once, until there is no further restart.
+    /// Pauses in ms after deaths that come at once, until there is no further restart.
     #[track_caller]
     fn check_pauses(max: u32, expect: &[u64]) {
         let (mut restarts, mut now, mut pauses) = (restarts(max, 86_400), Duration::ZERO, Vec::new());

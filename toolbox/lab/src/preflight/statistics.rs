@@ -106,7 +106,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Of all scopes' time, in the build in which that is more.
     pub share: f64,
-    /// Mean time per frame [µs] over the trimmed steps, those that `shift_percent` is of; over all steps if that is `None`.
+    /// Mean time per frame in µs over the trimmed steps, those that `shift_percent` is of; over all steps if that is `None`.
     pub base_us: f64,
     pub change_us: f64,
     /// Of the base's time, with the interval: 2.0 is 2 % slower. None where there is nothing to hold it against, or too little.

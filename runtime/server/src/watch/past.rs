@@ -1,4 +1,4 @@
-//! History: the few figures that charts show, of each of the last seconds, kept whether or not anybody watches, so that
+//! Past seconds: the few figures that charts show, of each of the last, kept whether or not anybody watches, so that
 //! whoever opens the console in a bad hour sees when it began.
 //!
 //! Written on the frame's thread when it makes the status of a second, without allocating; read on any, which allocates.
@@ -39,17 +39,17 @@ pub struct PastSecond {
     pub players: u64,
     /// Worlds on a step of the overload ladder at its end.
     pub worlds_overloaded: u64,
-    /// The longest frame that ended in it [ms].
+    /// The longest frame that ended in it, in ms.
     pub frame_ms_max: f64,
-    /// What a frame may take [ms].
+    /// What a frame may take, in ms.
     pub frame_budget_ms: f64,
     /// Ticks missed in it, by all worlds.
     pub ticks_missed: u64,
     /// Bytes to clients [bytes/s].
     pub bytes_out_per_s: u64,
-    /// Processor time of the process in it [cores].
+    /// Processor time of the process in it, in cores.
     pub cpu_cores: f64,
-    /// Resident memory of the process at its end [MB].
+    /// Resident memory of the process at its end, in MB.
     pub rss_mb: f64,
     /// Those of [`HOST_FIGURES_KEPT`]; `None` where the host does not report one.
     pub host: [Option<f64>; HOST_FIGURES_KEPT.len()],
@@ -107,15 +107,15 @@ impl PastSecond {
 }
 
 /// The last [`SECONDS_KEPT`].
-pub(super) struct History(Ring<WORDS>);
+pub(super) struct Past(Ring<WORDS>);
 
-impl Default for History {
+impl Default for Past {
     fn default() -> Self {
         Self(Ring::new(SECONDS_KEPT))
     }
 }
 
-impl History {
+impl Past {
     /// On the frame's thread, once a second.
     pub fn keep(&self, second: PastSecond) {
         self.0.write(second.to_words());
