@@ -28,6 +28,7 @@ mod client_table;
 mod counter_table;
 mod formats;
 mod long_task_table;
+mod metrics_page;
 mod origin_check;
 mod packet_table;
 mod pages;
@@ -63,7 +64,8 @@ log_category!(ADMIN = "admin");
 
 /// What the pages show. Called on the admin thread at any time; it must answer without waiting for a frame.
 pub trait AdminSource: Send + Sync + 'static {
-    /// The metrics as of the last second, and behind them what the port has counted itself; empty while there are none.
+    /// The metrics as of the last second, and behind them what the port has counted itself; empty while there are none. Asked for
+    /// four times a second and format at most, however many scrape.
     fn metrics(&self, format: MetricsFormat, counters: Vec<LabelledCounters>) -> Vec<u8>;
     /// How the frame is doing now.
     fn health(&self) -> Health;

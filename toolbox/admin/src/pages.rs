@@ -8,6 +8,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Path, RawQuery, Request, State};
@@ -37,6 +38,7 @@ use super::client_table;
 use super::console::Console;
 use super::counter_table;
 use super::formats::MetricsFormat;
+use super::metrics_page::MetricsPages;
 use super::packet_table;
 use super::watch::document::Hello;
 use super::watch::{WatchPace, Watchers};
@@ -85,6 +87,7 @@ struct Port {
     changes: Arc<Changes>,
     watchers: Arc<Watchers>,
     captures: Captures,
+    metrics_pages: MetricsPages,
     /// Places of commands that are being carried out.
     commands: Arc<Semaphore>,
 }
@@ -117,7 +120,8 @@ pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, gate: Gate,
         });
     let watchers = Watchers::new(source.clone(), changes.clone(), pace);
     let commands = Arc::new(Semaphore::new(COMMANDS_MAX));
-    let port = Arc::new(Port { source, console, gate, changes, watchers, captures: Captures::new(), commands });
+    let (captures, metrics_pages) = (Captures::new(), MetricsPages::default());
+    let port = Arc::new(Port { source, console, gate, changes, watchers, captures, metrics_pages, commands });
     Router::new()
         .route(CONSOLE_PAGE, get(|| async { page(throng_pages::CONSOLE) }))
         .route(VIEWER_PAGE, get(|| async { page(throng_pages::VIEWER) }))
@@ -199,8 +203,10 @@ fn not_let(refusal: Refusal) -> Response {
 async fn metrics(State(port): OfPort, headers: HeaderMap) -> Response {
     scope!("admin.metrics");
     let format = MetricsFormat::asked_for(&headers);
-    let counters = port.gate.counters().into_iter().chain(port.watchers.counters()).collect();
-    let body = port.source.metrics(format, counters);
+    let body = port.metrics_pages.page(format, Instant::now(), || {
+        let counters = port.gate.counters().into_iter().chain(port.watchers.counters()).collect();
+        port.source.metrics(format, counters)
+    });
     // OpenMetrics ends with a mark, by which a scraper knows that nothing was cut off. Before the first second there is
     // nothing, the mark included: the older format has none.
     let content_type = match format {
