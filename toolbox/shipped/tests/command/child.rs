@@ -4,6 +4,7 @@
 //! behind by a test that was killed. Dropping a [`Server`] kills it.
 
 use std::{
+    ffi::OsString,
     io::{BufRead, BufReader, Read},
     net::SocketAddr,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
@@ -31,11 +32,15 @@ pub fn alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The command with `arguments`, and nothing of ours in its environment: no key, no log filter. It is the one that is built with
-/// the tests, or another that `THRONG` names: what a full form measures is to be measured of a release build.
+/// The command that is built with the tests, or another that `THRONG` names: what a full form measures is to be measured of a
+/// release build.
+pub fn executable() -> OsString {
+    std::env::var_os("THRONG").unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into())
+}
+
+/// The [`executable`] with `arguments`, and nothing of ours in its environment: no key, no log filter.
 pub fn throng(arguments: &[&str]) -> Command {
-    let executable = std::env::var_os("THRONG").unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into());
-    without_ours(Command::new(executable), arguments)
+    without_ours(Command::new(executable()), arguments)
 }
 
 /// The command as a user without privileges, through the shell line `before` (such as `ulimit -n 200`).

@@ -22,7 +22,10 @@ use throng_net::protocol::ConnectToken;
 
 use crate::{
     address::{KEY, token},
-    child::{Finished, Server, Signal, Started, captures_in, finish, folder, may_be_real_time, throng, wait_until},
+    child::{
+        Finished, Server, Signal, Started, captures_in, executable, finish, folder, may_be_real_time, throng,
+        wait_until,
+    },
     crowd::Crowd,
     player::Player,
 };
@@ -66,12 +69,13 @@ struct Place {
     folder: PathBuf,
     key: &'static str,
     size: &'static [&'static str],
+    log_level: &'static str,
 }
 
 impl Place {
     /// A folder of its own with settings, `recorder` among them, and rules.
     fn new(name: &str, recorder: &str, rules: &str) -> Place {
-        let place = Place { folder: folder(&format!("recorder-{name}")), key: KEY, size: &SMALL };
+        let place = Place { folder: folder(&format!("recorder-{name}")), key: KEY, size: &SMALL, log_level: "trace" };
         fs::create_dir(place.captures()).expect("a folder of ours");
         place.set_rules(rules);
         let rules = place.rules();
@@ -117,10 +121,10 @@ impl Place {
     /// The same by any command that runs its arguments.
     fn start_as(&self, mut command: Command) -> Server {
         let (settings, captures) = (self.folder.join("throng.toml"), self.captures());
-        command.args([env!("CARGO_BIN_EXE_throng"), "serve"]).args(self.size);
+        command.arg(executable()).arg("serve").args(self.size);
         command.args(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--config"]).arg(settings);
         command.arg("--captures").arg(&captures).env("CAPTURES", captures).env("LOG", self.folder.join("log"));
-        command.env("THRONG_PRIVATE_KEY", self.key).env("THRONG_LOG", "trace");
+        command.env("THRONG_PRIVATE_KEY", self.key).env("THRONG_LOG", self.log_level);
         Server::start_command(command)
     }
 }

@@ -296,16 +296,27 @@ fn r38_exporters_and_scrapers_that_never_hear_or_read_cost_no_tick() {
     assert!(count(&ended, "captures") >= 1, "{}", ended.report);
 }
 
-/// Turns of the full form, by turns with room for captures and with none.
-const TURNS: u32 = 60;
+/// Turns of the full form, each kind as often as the others.
+const TURNS: usize = 60;
 const TURN: Duration = Duration::from_secs(30);
 
 /// Everybody who plays in the full form.
 const FULL: [&str; 4] = ["--players", "200", "--npcs", "2000"];
 
-/// What a second's slowest frame may take more with a full disk and stalled scrapers than without. A second has 60
-/// frames, so this is between their 98th and 99th percentile.
+/// What a second's slowest frame may take more with a full disk than with room, and with scrapers who hold the admin port than
+/// with as many who hold another server's on this host, which nobody plays on: what they take of its cores is not the server's.
+/// A second has 60 frames, so this is between their 98th and 99th percentile.
 const SLOWER_MAX: f64 = 1.02;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Turn {
+    Room,
+    FullDisk,
+    Scraped,
+    OtherScraped,
+}
+
+const KINDS: [Turn; 4] = [Turn::Room, Turn::FullDisk, Turn::OtherScraped, Turn::Scraped];
 
 /// Seconds of the turns of a kind.
 #[derive(Default)]
@@ -328,41 +339,48 @@ impl Seconds {
     }
 
     /// In the middle of all its seconds. (ms)
-    fn slowest_frame_ms(mut self) -> f64 {
-        self.slowest_frames_ms.sort_by(f64::total_cmp);
-        self.slowest_frames_ms[self.slowest_frames_ms.len() / 2]
+    fn slowest_frame_ms(&self) -> f64 {
+        let mut sorted = self.slowest_frames_ms.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
     }
 }
 
 #[test]
-#[ignore = "full form: takes 31 min and needs a quiet machine"]
+#[ignore = "full form: takes 31 min, and wants a release build and a quiet machine"]
 fn r38_half_an_hour_on_a_disk_that_is_full_every_other_turn_full() {
     let _alone = alone();
     let mut command = unshare().expect("the full form needs a disk of its own");
     let hole = BlackHole::open();
     let settings = hole.settings(&folder("recorder-full-form-files"));
-    let place = Place::new("full-form", &settings, &scopes_fire(2).replace("cooldown_s = 0", "cooldown_s = 1"));
-    let place = Place { size: &FULL, ..place };
+    // Doubles five times as the cause stays: a capture every two seconds, of some other worlds in between.
+    let place = Place::new("full-form", &settings, &scopes_fire(2).replace("cooldown_s = 0", "cooldown_s = 0.0625"));
+    let place = Place { size: &FULL, log_level: "info", ..place };
     command.args(["sh", "-c", FULL_DISK, "sh"]);
     let server = place.start_as(command);
+    let other = Place::new("full-form-beside", "", &quiet()).start();
     let captures = seen_by(&server, &place);
     let (filler, scopes) = (captures.join("filler"), captures.join("scope"));
     let hideouts = scopes.join("world.tick@hideout");
     let crowd = Crowd::start(server.address, 200);
     hole.check_taken();
-    let (mut with_room, mut without) = (Seconds::default(), Seconds::default());
+    let mut of_kinds = KINDS.map(|kind| (kind, Seconds::default()));
     for turn in 0..TURNS {
-        let is_full = turn % 2 == 1;
-        let scrapers = is_full.then(|| Scrapers::start(server.admin_address));
+        let (kind, seconds) = &mut of_kinds[turn % KINDS.len()];
+        let scrapers = match kind {
+            Turn::Scraped => Some(Scrapers::start(server.admin_address)),
+            Turn::OtherScraped => Some(Scrapers::start(other.admin_address)),
+            _ => None,
+        };
+        let is_full = *kind == Turn::FullDisk;
         if is_full {
             // What is there would be given up for the next one.
             let _ = fs::remove_dir_all(&scopes);
             fs::write(&filler, vec![0; 9 * MIB as usize]).expect_err("the disk is smaller");
         } else {
-            fs::remove_file(&filler).expect("the one that fills it");
+            let _ = fs::remove_file(&filler);
         }
         let begun = Instant::now();
-        let seconds = if is_full { &mut without } else { &mut with_room };
         let mut second = server.wait_for_status("second", |_| true);
         while begun.elapsed() < TURN {
             second = server.wait_for_status("second", |next| next > second);
@@ -374,14 +392,20 @@ fn r38_half_an_hour_on_a_disk_that_is_full_every_other_turn_full() {
         assert!(total <= 2 * MIB + largest, "{total} bytes in turn {turn}");
         assert!(is_full || !captures_in(&scopes).is_empty(), "turn {turn} has room, and nothing is saved");
     }
-    let (missed_with_room, missed) = (with_room.missed_share(), without.missed_share());
-    let (with_room, without) = (with_room.slowest_frame_ms(), without.slowest_frame_ms());
-    println!("slowest frame of a second: {with_room} ms, and {without} ms with a full disk");
-    println!("share of ticks missed: {missed_with_room}, and {missed} with a full disk");
     let ended = check_played_on_and_ended(crowd, server, WITH_EXPORTERS_AWAY);
-    assert!(count(&ended, "captures_lost") >= u64::from(TURNS / 2), "{}", ended.report);
-    assert!(without <= SLOWER_MAX * with_room, "{without} ms and not {with_room} ms");
-    assert!(missed <= missed_with_room + MORE_MISSED_SHARE_MAX, "{missed} and not {missed_with_room}");
+    assert!(other.stop().status.success());
+    assert!(count(&ended, "captures_lost") >= (TURNS / KINDS.len()) as u64, "{}", ended.report);
+    for (kind, seconds) in &of_kinds {
+        let (slowest, missed) = (seconds.slowest_frame_ms(), seconds.missed_share());
+        println!("{kind:?}: slowest frame of a second {slowest} ms, share of ticks missed {missed}");
+    }
+    let [room, full, other_scraped, scraped] = of_kinds.map(|(_, seconds)| seconds);
+    for (name, seconds, control) in [("full disk", &full, &room), ("scraped", &scraped, &other_scraped)] {
+        let ratio = seconds.slowest_frame_ms() / control.slowest_frame_ms();
+        assert!(ratio <= SLOWER_MAX, "{name}: {ratio:.3} of its control");
+        let (missed, without) = (seconds.missed_share(), control.missed_share());
+        assert!(missed <= without + MORE_MISSED_SHARE_MAX, "{name}: {missed}, its control {without}");
+    }
 }
 
 /// What the folder takes, with what is just being written, and its largest file.
