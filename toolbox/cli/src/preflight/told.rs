@@ -1,0 +1,130 @@
+//! What a comparison found, in the terminal's words and tables.
+
+use std::error::Error;
+
+use throng::text_table::{Cell, Column, TextTable};
+use throng_lab::preflight::{
+    PreflightReport,
+    statistics::{Finding, Verdict as Seen, WHOLE, cut_in_words},
+};
+
+use crate::output::{remark, say};
+
+/// As text on stdout and notes on stderr; of a report that is printed as JSON the notes alone.
+pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error>> {
+    if !report.did_the_same {
+        remark(format_args!(
+            "note the two {}: they play differently, and times are those of different games",
+            report.other_by()
+        ));
+    }
+    if report.findings.took_disturbed {
+        remark(format_args!(
+            "note only {:.0} % of steps had the core to themselves, and others were taken, too: the host is busy, and intervals are wide",
+            100.0 * report.findings.undisturbed_share
+        ));
+    }
+    if let Some(missing) = &report.instructions.missing {
+        let by = if report.instructions.by == "none" {
+            "not counted".to_owned()
+        } else {
+            format!("by {}", report.instructions.by)
+        };
+        remark(format_args!("note instructions: {by}; {missing}"));
+    }
+    if json {
+        return Ok(());
+    }
+    say(format_args!("{}; times are per {}", report.workload, report.per))?;
+    say(table(&report.findings.subsystems).text())?;
+    say(table(&report.findings.categories).text())?;
+    let mut counts = TextTable::new([
+        Column::text(if report.per == "tick" { "per tick" } else { "per frame" }, "name"),
+        Column::float("base", "base", 2),
+        Column::float("change", "change", 2),
+        Column::text("verdict", "verdict"),
+    ]);
+    for count in &report.counts {
+        counts.row(&[
+            Cell::Text(count.name),
+            Cell::Float(count.base),
+            Cell::Float(count.change),
+            Cell::Text(count.verdict),
+        ]);
+    }
+    say(counts.text())?;
+    say(cut_in_words())?;
+    let uncut: Vec<String> =
+        report.uncut_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", finding.name)).collect();
+    if !uncut.is_empty() {
+        say(format_args!("of all steps, outside of the interval and not judged: {}", uncut.join(", ")))?;
+    }
+    for count in report.counts_that_differ() {
+        say(format_args!("{}; it changes no exit status", count.in_words(report.per)))?;
+    }
+    let pairs = format!("{} pairs of processes: {}", report.findings.pairs, report.workload);
+    let seen: Vec<String> = report.seen().map(|finding| told(finding, report.per)).collect();
+    let unknown: Vec<String> = report.unknown().map(name).collect();
+    if !unknown.is_empty() {
+        say(format_args!("cannot be said: {}; a longer run or a quieter host says more", unknown.join(", ")))?;
+    }
+    match report.verdict {
+        Seen::Unknown => say(format_args!("too little was measured to say anything, in {pairs}"))?,
+        _ if seen.is_empty() && unknown.is_empty() => {
+            say(format_args!("{} in {pairs}", report.nothing_seen()))?;
+        }
+        _ if seen.is_empty() => say(format_args!("{} of the others, in {pairs}", report.nothing_seen()))?,
+        _ => say(format_args!("{}\nin {pairs}", seen.join("\n")))?,
+    }
+    if let Some(page) = &report.report {
+        remark(format_args!("report: {page}"));
+    }
+    Ok(())
+}
+
+fn name(one: &Finding) -> String {
+    let of = if one.category.is_empty() && one.name != WHOLE { "category " } else { "" };
+    format!("{of}{}", one.name)
+}
+
+/// What is known of one that differs.
+fn told(one: &Finding, per: &str) -> String {
+    let (name, verdict) = (name(one), one.verdict.name());
+    match (one.verdict, one.shift_percent, one.low_percent, one.high_percent) {
+        (Seen::New, ..) => format!("{name} is new: {:.1} µs per {per}", one.change_us),
+        (Seen::Gone, ..) => format!("{name} is gone: {:.1} µs per {per}", one.base_us),
+        (_, Some(shift), Some(low), Some(high)) => {
+            format!("{name} is {verdict} by {shift:+.1} % ({low:+.1} to {high:+.1})")
+        }
+        _ => format!("{name} is {verdict}"),
+    }
+}
+
+fn table(findings: &[Finding]) -> TextTable {
+    let mut table = TextTable::new([
+        Column::text("subsystem", "name"),
+        Column::float("share %", "share_percent", 1),
+        Column::float("base µs", "base_us", 2),
+        Column::float("change µs", "change_us", 2),
+        Column::float("shift %", "shift_percent", 2),
+        Column::float("low %", "low_percent", 2),
+        Column::float("high %", "high_percent", 2),
+        Column::float("of all steps %", "uncut_percent", 2),
+        Column::text("verdict", "verdict"),
+    ]);
+    let percent = |percent: Option<f64>| percent.map_or(Cell::Empty, Cell::Float);
+    for finding in findings.iter().filter(|finding| finding.verdict != Seen::Small) {
+        table.row(&[
+            Cell::Text(&finding.name),
+            Cell::Float(100.0 * finding.share),
+            Cell::Float(finding.base_us),
+            Cell::Float(finding.change_us),
+            percent(finding.shift_percent),
+            percent(finding.low_percent),
+            percent(finding.high_percent),
+            percent(finding.uncut_percent_outside()),
+            Cell::Text(finding.verdict.name()),
+        ]);
+    }
+    table
+}
