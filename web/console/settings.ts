@@ -195,7 +195,7 @@ export function settings({ model, signIn }: Surroundings): Panel {
       }),
     );
   };
-  const showNoRules = (why: string) => rules.replaceChildren(h("tr", {}, h("td", { colspan: "4", class: "quiet" }, why)));
+  const showNoRules = (why: string) => put(rules, h("tr", {}, h("td", { colspan: "4", class: "quiet" }, why)));
 
   const load = async () => {
     const asked = async <T>(line: string, show: (rows: T[]) => void, tellWhy = (why: string) => tell(why, true)) => {
