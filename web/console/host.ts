@@ -60,7 +60,7 @@ function coresTold(model: Model, server: ServerNow): { text: string; isBad: bool
   if (waiting !== undefined && waiting > WAITING_BAD) {
     const [others, all] = [model.otherCores(), model.hostFigure("outside.host_cores")];
     const used = others === undefined ? "" : ` Other processes use ${cores(others)}${all === undefined ? "" : ` of ${all.toFixed(0)}`}.`;
-    told.push(`Threads that were ready, those of low priority among them, waited for a core: ${cores(waiting)} of waiting.${used} A capture that is saved now names them.`);
+    told.push(`Threads that were ready, those of low priority among them, waited for a core: ${cores(waiting)} of waiting.${used} Captures name who ran meanwhile: those of the trigger run-queue, and one that is saved now.`);
   }
   if (told.length === 0) {
     const text = waiting === undefined ? "This kernel does not tell how long threads wait for a core." : "The process had a core whenever it was ready, but for moments.";
@@ -92,7 +92,7 @@ export function host({ model, go }: Surroundings): Panel {
   });
   const sum = h("p", { class: "quiet" }, "");
   const took = h("p", {}, "");
-  const toCaptures = h("button", { type: "button", class: "link", hidden: true, onclick: () => go("captures") }, "Save a capture");
+  const toCaptures = h("button", { type: "button", class: "link", hidden: true, onclick: () => go("captures") }, "To the captures");
   const watch = h("p", { class: "quiet", id: "watch-cost" }, "");
   const show = () => {
     const { second, health } = model;
