@@ -2,13 +2,21 @@
 //! then every figure, with what each word means.
 
 use maud::{Markup, html};
+use throng_capture::story::printable_date;
 
-use super::report::PreflightReport;
+use super::report::{COUNT_DIFFERS_MIN, PreflightReport, ScopeChange};
 use super::statistics::{
-    FALSE_ALARMS_ONE_IN, Finding, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, cut_in_words,
+    FALSE_ALARMS_ONE_IN, Finding, Findings, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, cut_in_words,
 };
 use crate::document::{Heading, document};
 use crate::page::{grouped, machine_rows, number};
+
+/// A picture of an interval (pixels), and what it shows at most (percent): what is farther away is cut off at its edge.
+const INTERVAL_WIDTH: f64 = 90.0;
+const INTERVAL_DRAWN_MAX: f64 = 15.0;
+/// So many scopes of a subsystem, of which none takes so many times as much more as another, have a cause in common.
+const COMMON_SCOPES_MIN: usize = 3;
+const COMMON_RATIO_MAX: f64 = 2.0;
 
 pub(super) fn page(report: &PreflightReport) -> String {
     let title = title(report);
@@ -27,6 +35,7 @@ pub(super) fn page(report: &PreflightReport) -> String {
         },
     };
     let sections = html! {
+        (test_of_preflight(report))
         @if !report.did_the_same {
             section {
                 h2 { "Not the same work" }
@@ -39,12 +48,37 @@ pub(super) fn page(report: &PreflightReport) -> String {
         (what_differs(report))
         (how_sure(report))
         (what_next(report))
-        section { h2 { "All subsystems" } (findings(&report.findings.subsystems)) (legend(report.per)) }
-        section { h2 { "Categories" } p { "Sums of the subsystems under a heading." } (findings(&report.findings.categories)) }
+        section { h2 { "All subsystems" } (findings(&report.findings.subsystems, report.per)) (legend(report.per)) }
+        (categories(report))
         (counts(report))
         (surroundings(report))
     };
     document(heading, sections)
+}
+
+/// Whoever reads of a slowdown is not to look for it in code that has none.
+fn test_of_preflight(report: &PreflightReport) -> Markup {
+    let PreflightReport { told_change, change, .. } = report;
+    html! {
+        @if !told_change.is_empty() {
+            section {
+                h2 { "A test of preflight itself" }
+                p {
+                    "The change was told " code { (told_change) } ", a test switch, and the base was not. What it adds is in nobody's code"
+                    @if report.is_one_program() { ", and both are the same program (content " code { (change.content) } ")" }
+                    "."
+                }
+            }
+        } @else if report.is_one_program() {
+            section {
+                h2 { "One program, twice" }
+                p {
+                    "Base and change are the same program (content " code { (change.content) } "), so nothing can differ: what is named "
+                    "below is a false alarm."
+                }
+            }
+        }
+    }
 }
 
 /// What was found, in a line: subsystems come before the headings and the whole, which they are in.
@@ -85,6 +119,14 @@ fn what_differs(report: &PreflightReport) -> Markup {
     html! {
         section {
             h2 { "What differs" }
+            @if !report.passed {
+                p {
+                    @match report.verdict {
+                        Verdict::New => { "Failed (exit status 1), since new subsystems take more than those that are gone, by over " (number(100.0 * SHARE_MIN)) " % of a " (report.per) "." }
+                        _ => { "Failed (exit status 1), since something is slower by more than " (number(100.0 * SHIFT_MIN)) " % of its own time." }
+                    }
+                }
+            }
             ul {
                 @for finding in &seen { li { (sentence(finding, report.per)) } }
                 @for finding in &whole { li { (sentence(finding, report.per)) } }
@@ -128,7 +170,7 @@ fn sentence(finding: &Finding, per: &str) -> Markup {
         (name)
         @match verdict {
             Verdict::Slower | Verdict::Faster => {
-                " is " b { (verdict.name()) @if let Some(shift) = finding.shift_percent { " by " (percent(shift.abs())) } }
+                " is " b { (verdict.name()) @if let Some(shift) = finding.shift_percent { " by " (precise(shift.abs())) } }
                 ": " (number(*change_us)) " µs per " (per) " instead of " (number(*base_us)) ". Interval: " (interval) "." (uncut) (share)
             }
             Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per " (per) " that were not there." (share) }
@@ -154,32 +196,49 @@ fn how_sure(report: &PreflightReport) -> Markup {
     let widest = widest.max_by(|(_, one), (_, other)| one.total_cmp(other));
     let mut highs: Vec<f64> = judged.filter_map(|finding| finding.high_percent).collect();
     let middle = throng_history::changes::median(&mut highs);
+    let small: Vec<&str> = findings
+        .subsystems
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Small)
+        .map(|finding| finding.name.as_str())
+        .collect();
     html! {
         section {
             h2 { "How sure" }
             p {
-                (findings.pairs) " pairs of processes played the same " (report.per) "s in turns, one of each build. The intervals hold for all "
-                "subsystems at once: of " (grouped(FALSE_ALARMS_ONE_IN)) " runs in which nothing differs, one names something. Something is "
-                "named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time."
+                "What is named differs: of " (grouped(FALSE_ALARMS_ONE_IN)) " runs in which nothing differs, one names something. By how much, "
+                "its interval says: all intervals of a run hold at once, but in one run of " (grouped(FALSE_ALARMS_ONE_IN))
+                ". Something is named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time."
             }
             p {
-                "An interval covers the shift of the steps that are compared, and says nothing of the others: " (cut_in_words())
-                ". Where the shift of all steps lies outside of the interval, it stands beside it and has no verdict, since what the host did "
-                "to single steps is in it, too."
-            }
-            @if let Some((widest, high)) = widest {
-                p {
-                    "A slowdown of most steps that was not seen is no larger than the upper end of its interval: +" (percent(middle))
-                    " in the middle of those without a difference, and +" (percent(high)) " at most, in " code { (widest.name) } "."
-                }
-            }
-            p {
+                (findings.pairs) " pairs of processes, one of each build, played the same " (report.per) "s in turns, a step of "
+                (report.per_step) " " (report.per) "s at a time. "
                 (number((100.0 * findings.undisturbed_share).round())) " % of steps had the core to themselves"
                 @if findings.took_disturbed {
                     ", which is few: others were taken as well, and intervals are wide. A quieter host says more."
                 } @else {
                     "; the others do not count."
                 }
+            }
+            h2 { "What this cannot see" }
+            ul {
+                li {
+                    (cut_in_words()) "."
+                    @if findings.subsystems.iter().any(|finding| finding.uncut_percent_outside().is_some()) {
+                        " Where the shift of all steps lies outside of the interval, it is shown beside it, without a verdict: what the host did to "
+                        "single steps is in it, too."
+                    }
+                }
+                @if let Some((widest, high)) = widest {
+                    li {
+                        "A slowdown of most steps that fits into its interval: of up to +" (percent(middle))
+                        " in the median of the subsystems without a difference, and of +" (percent(high)) " at most, in " code { (widest.name) } "."
+                    }
+                }
+                @if !small.is_empty() {
+                    li { "Subsystems of less than " (number(100.0 * SHARE_MIN)) " % of all: " (small.join(", ")) "." }
+                }
+                li { "Another load, game or machine than those at the end of this page." }
             }
         }
     }
@@ -196,31 +255,36 @@ fn what_next(report: &PreflightReport) -> Markup {
                 } @else {
                     p {
                         "The scopes in which these subsystems changed most, in the last steps of each pair. A scope is a named place in the code; "
-                        "its time is without scopes inside. More of the same time each is more work; as many that take longer are slower."
+                        "its time is without scopes inside. More calls that take as long each: there is more to do. As many calls that take "
+                        "longer: what they do has become slower."
                     }
+                    @for line in common_causes(report) { p { (line) } }
                     table {
                         tr {
-                            th { "Scope" } th { "Of" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "More, µs" }
-                            th.n { "Base, per " (report.per) } th.n { "Change, per " (report.per) }
+                            th { "Scope" } th { "Of" } th.n { "More" } th.n { "More, µs" } th.n { "Base, µs" } th.n { "Change, µs" }
+                            th.n { "Base, calls" } th.n { "Change, calls" }
                         }
                         @for scope in &report.scopes {
                             tr {
                                 td { code { (scope.name) } }
                                 td { code { (scope.subsystem) } }
+                                td.n { @if let Some(more) = more_percent(scope) { (signed(more)) } @else { "new" } }
+                                td.n { (format!("{:+.2}", scope.change_us - scope.base_us)) }
                                 td.n { (number(scope.base_us)) }
                                 td.n { (number(scope.change_us)) }
-                                td.n { (format!("{:+.2}", scope.change_us - scope.base_us)) }
                                 td.n { (number(scope.base_count)) }
                                 td.n { (number(scope.change_count)) }
                             }
                         }
                     }
+                    p { "Times and calls are per " (report.per) "." }
                 }
                 p {
                     @match report.per {
                         "tick" => { "A capture of the change's replay shows them within its ticks. Saved at the end of the recording, and opened as a page:" }
                         _ => { "A capture of the change shows them within its frames. Under the same load, saved once its bots are in, and opened as a page:" }
                     }
+                    @if !report.told_change.is_empty() { " (The test switch is not in it.)" }
                 }
                 pre { @for line in &report.look { (line) "\n" } }
             }
@@ -228,53 +292,118 @@ fn what_next(report: &PreflightReport) -> Markup {
     }
 }
 
-fn findings(findings: &[Finding]) -> Markup {
+fn more_percent(scope: &ScopeChange) -> Option<f64> {
+    (scope.base_us > 0.0).then(|| 100.0 * (scope.change_us / scope.base_us - 1.0))
+}
+
+/// Of subsystems whose scopes all take about the same share more: there is no use in looking at one of them.
+fn common_causes(report: &PreflightReport) -> Vec<String> {
+    let of_subsystem = |finding: &Finding| {
+        let scopes = report.scopes.iter().filter(|scope| scope.subsystem == finding.name);
+        let is_called_as_often =
+            |scope: &ScopeChange| (scope.change_count - scope.base_count).abs() <= 0.01 * scope.base_count;
+        let more: Vec<Option<f64>> =
+            scopes.map(|scope| more_percent(scope).filter(|_| is_called_as_often(scope))).collect();
+        let more: Vec<f64> = more.iter().copied().collect::<Option<_>>()?;
+        let (least, most) =
+            more.iter().fold((f64::MAX, f64::MIN), |(least, most), one| (one.min(least), one.max(most)));
+        let is_common = more.len() >= COMMON_SCOPES_MIN && least > 0.0 && most <= COMMON_RATIO_MAX * least;
+        is_common.then(|| {
+            format!(
+                "The scopes of {} below are called as often as before, and all of them take {} to {} more: rather look for what they \
+                 have in common than for one of them.",
+                finding.name,
+                percent(least),
+                percent(most)
+            )
+        })
+    };
+    let seen = report.findings.subsystems.iter().filter(|finding| finding.verdict == Verdict::Slower);
+    seen.filter_map(of_subsystem).collect()
+}
+
+fn findings(findings: &[Finding], per: &str) -> Markup {
     let class = |verdict| match verdict {
         Verdict::Slower | Verdict::New => "failed",
-        Verdict::Unknown | Verdict::Rare | Verdict::Small => "",
-        _ => "passed",
+        Verdict::Faster | Verdict::Gone => "passed",
+        _ => "",
     };
     let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), signed);
+    let is_uncut_shown = findings.iter().any(|finding| finding.uncut_percent_outside().is_some());
+    let ends = findings.iter().flat_map(|finding| [finding.low_percent, finding.high_percent]).flatten();
+    let farthest = ends.fold(SHIFT_MIN * 100.0, |farthest, end| farthest.max(end.abs())).min(INTERVAL_DRAWN_MAX);
     html! {
         table {
             tr {
-                th { "Name" } th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" } th.n { "Shift" } th.n { "Low" } th.n { "High" }
-                th.n { "Of all steps" } th { "Verdict" }
+                th { "Name" } th { "Verdict" } th.n { "Shift" } th { "Interval" } th.n { "Low" } th.n { "High" }
+                @if is_uncut_shown { th.n { "Of all steps" } }
+                th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" }
             }
             @for finding in findings {
                 tr.(class(finding.verdict)) {
-                    td { code { (finding.name) } }
+                    td { @if finding.name == WHOLE { "the whole " (per) } @else { code { (finding.name) } } }
+                    td.verdict-word { (word(finding.verdict)) }
+                    td.n { (shown(finding.shift_percent)) }
+                    td { (interval_drawn(finding, farthest)) }
+                    td.n { (shown(finding.low_percent)) }
+                    td.n { (shown(finding.high_percent)) }
+                    @if is_uncut_shown { td.n { @if let Some(uncut) = finding.uncut_percent_outside() { (signed(uncut)) } } }
                     td.n { (percent(100.0 * finding.share)) }
                     td.n { (number(finding.base_us)) }
                     td.n { (number(finding.change_us)) }
-                    td.n { (shown(finding.shift_percent)) }
-                    td.n { (shown(finding.low_percent)) }
-                    td.n { (shown(finding.high_percent)) }
-                    td.n { @if let Some(uncut) = finding.uncut_percent_outside() { (signed(uncut)) } }
-                    td { (finding.verdict.name()) }
                 }
             }
         }
     }
 }
 
+/// "None" alone would be read as no verdict.
+fn word(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::None { "none seen" } else { verdict.name() }
+}
+
+/// From low to high beside 0, all of a table to one scale: to the right is slower.
+fn interval_drawn(finding: &Finding, farthest: f64) -> Markup {
+    let x = |percent: f64| INTERVAL_WIDTH * (0.5 + 0.5 * (percent / farthest).clamp(-1.0, 1.0));
+    html! {
+        @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
+            svg.interval width=(INTERVAL_WIDTH) height="12" role="img" aria-label=(format!("{} to {}", signed(low), signed(high))) {
+                rect x=(format!("{:.1}", x(low))) y="3" width=(format!("{:.1}", (x(high) - x(low)).max(1.0))) height="6" {}
+                line x1=(x(0.0)) x2=(x(0.0)) y1="0" y2="12" {}
+            }
+        }
+    }
+}
+
+fn categories(report: &PreflightReport) -> Markup {
+    let Findings { subsystems, categories, .. } = &report.findings;
+    let members = |category: &Finding| -> Vec<&str> {
+        subsystems.iter().filter(|one| one.category == category.name).map(|one| one.name.as_str()).collect()
+    };
+    html! {
+        section {
+            h2 { "Categories" }
+            p { "A category has the time of its subsystems together. It is trimmed by itself, so it is not exactly their sum." }
+            (findings(categories, report.per))
+            dl.legend-of-words {
+                @for category in categories { dt { (category.name) } dd { (members(category).join(", ")) } }
+            }
+        }
+    }
+}
+
 fn legend(per: &str) -> Markup {
+    let whole = format!("the whole {per}");
     let words = [
-        ("share", "of the time of all scopes, in the build in which it is more".to_owned()),
-        (
-            "base, change",
-            format!(
-                "time per {per} in each build, without that of other subsystems inside, by the steps that the shift is of"
-            ),
-        ),
         (
             "shift",
             "how much more of its own time the change takes, by the steps that are left after the cut".to_owned(),
         ),
         (
-            "low, high",
+            "interval, low, high",
             format!(
-                "the interval of that shift, which holds for all subsystems at once but in one run of {}; not of what was cut off",
+                "of that shift, for all subsystems at once but in one run of {}; not of what was cut off. In the picture the line is 0, and \
+                 to the right is slower",
                 grouped(FALSE_ALARMS_ONE_IN)
             ),
         ),
@@ -282,15 +411,28 @@ fn legend(per: &str) -> Markup {
             "of all steps",
             "the shift with nothing cut off, where it lies outside of the interval; it is not judged".to_owned(),
         ),
+        ("share", "of the time of all scopes, in the build in which it is more".to_owned()),
+        (
+            "base, change",
+            format!(
+                "time per {per} in each build, without that of other subsystems inside, by the steps that the shift is of"
+            ),
+        ),
         ("slower, faster", format!("the whole interval is beyond {} %", number(100.0 * SHIFT_MIN))),
         ("new, gone", "it is in the change alone, or in the base alone".to_owned()),
-        ("none", "no difference was seen; there may be one within the interval, or in what was cut off".to_owned()),
+        (
+            "none seen",
+            "no difference was seen; there may be one within the interval, or in what was cut off".to_owned(),
+        ),
         (
             "cannot be said",
             format!("the interval is wider than {} %, or it works too seldom", number(100.0 * UNKNOWN_MIN)),
         ),
-        ("small", format!("less than {} % of all: not judged", number(100.0 * SHARE_MIN))),
-        (WHOLE, format!("all scopes of a {per} together")),
+        (
+            "small",
+            format!("less than {} % of all: not judged, however wide its interval is", number(100.0 * SHARE_MIN)),
+        ),
+        (whole.as_str(), format!("all scopes of a {per} together")),
     ];
     html! {
         dl.legend-of-words {
@@ -304,14 +446,20 @@ fn counts(report: &PreflightReport) -> Markup {
         section {
             h2 { "Counts, per " (report.per) }
             table {
-                tr { th { "What" } th.n { "Base" } th.n { "Change" } th { "Verdict" } }
+                tr { th { "What" } th { "Verdict" } th.n { "Base" } th.n { "Change" } }
                 @for count in &report.counts {
-                    tr { td { code { (count.name) } } td.n { (number(count.base)) } td.n { (number(count.change)) } td { (count.verdict) } }
+                    tr {
+                        td { code { (count.name) } }
+                        td { @if count.differs() { (count.verdict) } @else { (word(Verdict::None)) } }
+                        td.n { (number(count.base)) }
+                        td.n { (number(count.change)) }
+                    }
                 }
             }
             p {
+                "More or fewer: it differs by " (number(100.0 * COUNT_DIFFERS_MIN)) " % or more, the same way in all pairs. "
                 @match (report.instructions.by, &report.instructions.missing) {
-                    ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) }
+                    ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) "." }
                     ("valgrind", missing) => {
                         "Instructions are valgrind's, of some " (report.per) "s, with all that the process does in them; the processor's counters were not there ("
                         (missing.as_deref().unwrap_or("unknown")) ")."
@@ -328,6 +476,7 @@ fn surroundings(report: &PreflightReport) -> Markup {
         section {
             h2 { "Surroundings" }
             table {
+                tr { th { "Ended" } td { (printable_date(report.written_unix_s)) } }
                 tr { th { "Command" } td { code { (report.command) } } }
                 @for (which, build) in [("Base", &report.base), ("Change", &report.change)] {
                     tr { th { (which) } td { code { (build.path) } ", commit " code { (build.commit) } ", content " code { (build.content) } } }
@@ -343,12 +492,18 @@ fn surroundings(report: &PreflightReport) -> Markup {
     }
 }
 
+// A number is not parted from its unit where a line ends.
+
 fn percent(value: f64) -> String {
-    format!("{value:.1} %")
+    format!("{value:.1}\u{a0}%")
+}
+
+fn precise(value: f64) -> String {
+    format!("{value:.2}\u{a0}%")
 }
 
 fn signed(percent: f64) -> String {
-    format!("{percent:+.2} %")
+    format!("{percent:+.2}\u{a0}%")
 }
 
 #[cfg(test)]
@@ -398,7 +553,7 @@ mod tests {
             match letter {
                 '<' => is_in_mark = true,
                 '>' => is_in_mark = false,
-                _ if !is_in_mark => words.push(letter),
+                _ if !is_in_mark => words.push(if letter == '\u{a0}' { ' ' } else { letter }),
                 _ => {}
             }
         }
@@ -420,6 +575,7 @@ mod tests {
             &[
                 "Slower: ai.plan",
                 "failed",
+                "Failed (exit status 1), since something is slower by more than 0.300 % of its own time.",
                 "ai.plan is slower by 10.",
                 "220 µs per frame instead of 200",
                 "Interval: +9.",
@@ -447,11 +603,59 @@ mod tests {
             &[
                 "No difference seen",
                 "passed",
-                "A slowdown of most steps that was not seen is no larger",
+                "A slowdown of most steps that fits into its interval",
                 "no difference seen. Interval: ",
             ],
         );
         assert!(!words(&report).contains("What to look at next"));
+    }
+
+    /// Promise: nobody looks in code for what a test switch added, or for a difference of a program from itself.
+    #[test]
+    fn a_page_says_when_it_is_a_test_of_preflight() {
+        let mut report = report_of(2.2e5, 1e5, 12);
+        (report.base.content, report.change.content) = ("1234".to_owned(), "5678".to_owned());
+        let is_told = |report: &PreflightReport, words_of: &str| words(report).contains(words_of);
+        assert!(!is_told(&report, "A test of preflight itself") && !is_told(&report, "One program, twice"));
+        report.change.content = "1234".to_owned();
+        check(&report, &["One program, twice", "are the same program (content 1234), so nothing can differ"]);
+        report.told_change = "--slow ai:work:8".to_owned();
+        check(
+            &report,
+            &[
+                "A test of preflight itself",
+                "The change was told --slow ai:work:8, a test switch, and the base was not.",
+                "both are the same program (content 1234).",
+                "(The test switch is not in it.)",
+            ],
+        );
+        assert!(!is_told(&report, "One program, twice"));
+    }
+
+    /// Promise: where all scopes of a subsystem take the same share more, nobody is sent to one of them.
+    #[test]
+    fn a_page_tells_a_cause_that_scopes_have_in_common() {
+        let mut report = report_of(2.2e5, 1e5, 12);
+        let common = "they have in common than for one of them";
+        assert!(!words(&report).contains(common), "one scope has nothing in common with others");
+        let scope = |name: &str, base_us: f64, change_us: f64, change_count: f64| ScopeChange {
+            name: name.to_owned(),
+            subsystem: "ai.plan".to_owned(),
+            base_us,
+            change_us,
+            base_count: 40.0,
+            change_count,
+        };
+        report.scopes =
+            vec![scope("a", 100.0, 110.0, 40.0), scope("b", 50.0, 56.0, 40.0), scope("c", 30.0, 32.7, 40.0)];
+        check(
+            &report,
+            &["The scopes of ai.plan below are called as often", "all of them take 9.0 % to 12.0 % more", common],
+        );
+        report.scopes[1] = scope("b", 50.0, 56.0, 45.0);
+        assert!(!words(&report).contains(common), "one is called more often");
+        report.scopes[1] = scope("b", 50.0, 80.0, 40.0);
+        assert!(!words(&report).contains(common), "one takes far more");
     }
 
     /// Promise: a count that differs is among what differs, and nobody takes it for a slowdown.

@@ -1,6 +1,7 @@
 //! The report of a preflight: what `throng preflight --json` prints and `report.json` holds.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use super::page;
 use super::pair::{PairFigures, Step};
 use super::plan::PreflightPlan;
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
+use crate::earlier_runs::unix_s;
 use crate::page::{grouped, number};
 use crate::report::{ReportError, ReportFiles};
 
@@ -25,6 +27,8 @@ pub struct PreflightReport {
     pub verdict: Verdict,
     pub base: Build,
     pub change: Build,
+    /// What a test switch told the change alone, as one command line; empty of an ordinary comparison.
+    pub told_change: String,
     /// What both did, in words: a game with its bots, or a recording.
     pub workload: String,
     /// What was played: game, players, NPCs; or worlds and ticks of a recording.
@@ -47,6 +51,8 @@ pub struct PreflightReport {
     pub frames_per_step: u32,
     /// Frames of a step; of a recording, ticks of all its worlds together.
     pub per_step: u32,
+    /// When it was over.
+    pub written_unix_s: u64,
     pub machine: Machine,
     pub command: String,
     /// Where the page is, once it is written.
@@ -100,11 +106,13 @@ impl Count {
 }
 
 /// As a share.
-const COUNT_DIFFERS_MIN: f64 = 0.005;
+pub(super) const COUNT_DIFFERS_MIN: f64 = 0.005;
 /// Of a subsystem.
 const SCOPES_MAX: usize = 5;
 /// In commands that are shown: any free port would do.
 const ADMIN_ADDRESS: &str = "127.0.0.1:9100";
+/// The same: by then all bots play.
+const BOTS_IN_S: u32 = 20;
 
 impl PreflightReport {
     pub(super) fn new(plan: &PreflightPlan, pairs: &[PairFigures]) -> Self {
@@ -125,6 +133,7 @@ impl PreflightReport {
             verdict,
             base: build(&plan.base, &commits[0]),
             change: build(&plan.change, &commits[1]),
+            told_change: plan.change_words.join(" "),
             workload: workload(plan, pairs),
             played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
             per: if plan.recording.is_some() { "tick" } else { "frame" },
@@ -138,10 +147,16 @@ impl PreflightReport {
             steps_per_pair,
             frames_per_step: plan.frames_per_step,
             per_step,
+            written_unix_s: unix_s(SystemTime::now()),
             machine: Machine::here(),
             command: std::env::args().collect::<Vec<_>>().join(" "),
             report: None,
         }
+    }
+
+    /// Both are the same program, so a difference is a false alarm, or what a test switch told the change.
+    pub fn is_one_program(&self) -> bool {
+        self.base.content == self.change.content
     }
 
     /// By what it is seen that the two play differently, if they do.
@@ -287,14 +302,15 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], per_step: u32) -> Vec<Scop
 /// The change under the same load, for as long as it takes to save what its recorder holds, and how that is read.
 fn look(plan: &PreflightPlan) -> Vec<String> {
     let (program, words) = (plan.change.display(), plan.words.join(" "));
-    let show = format!("{program} capture show captures/THE-NEWEST --html");
+    let newest = "\"$(ls -t $(find captures -name '*.capture') | head -1)\"";
+    let show = format!("{program} capture show {newest} --html");
     if let Some(recording) = &plan.recording {
         return vec![format!("{program} replay {} --capture captures", recording.display()), show];
     }
     vec![
-        format!(
-            "{program} load {words} --settle-s-max 0 --seconds 60 --admin-address {ADMIN_ADDRESS} --captures captures &"
-        ),
+        format!("{program} load {words} --settle-s-max 0 --seconds 60 \\"),
+        format!("    --admin-address {ADMIN_ADDRESS} --captures captures &"),
+        format!("sleep {BOTS_IN_S}"),
         format!("{program} capture save --connect {ADMIN_ADDRESS}"),
         show,
     ]
