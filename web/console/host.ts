@@ -41,9 +41,9 @@ function valueText({ name, value }: HostFigure): string {
 }
 
 /** Waiting for cores, as cores, of which ticks may be late. */
-const WAITING_BAD = 0.2;
+export const WAITING_BAD = 0.2;
 /** What the hypervisor may take (cores). */
-const STEAL_BAD = 0.05;
+export const STEAL_BAD = 0.05;
 
 const isBad = ({ name, value }: HostFigure): boolean =>
   (name === "outside.group_throttled_share" && value > 0) || (name === "outside.host_steal_cores" && value > STEAL_BAD) || (name === "inside.run_queue_wait_cores" && value > WAITING_BAD);

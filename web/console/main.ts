@@ -4,6 +4,7 @@ import { byId, h } from "../elements/dom.ts";
 import { toggleTheme, watchTheme } from "../elements/theme.ts";
 import { captures } from "./captures.ts";
 import { ms } from "./figures.ts";
+import { findings } from "./findings.ts";
 import { host } from "./host.ts";
 import { askForKey, hasKey } from "./key.ts";
 import { Model } from "./model.ts";
@@ -30,6 +31,10 @@ let streamState: StreamState = "connecting";
 let streamWords = "";
 let heardAt = performance.now();
 let current: Panel | undefined;
+let isSomethingWrong = false;
+model.onChange((part) => {
+  if (part === "second") isSomethingWrong = findings(model).length > 0;
+});
 /** The most worlds that hung at once lately, and until when that is shown. */
 let hung = { worlds: 0, until: 0 };
 
@@ -80,6 +85,7 @@ function showState(): void {
     [text, mood] = [health.state, health.state === "stuck" ? "bad" : "good"];
     const now = performance.now();
     if (now >= hung.until || health.worlds_stuck >= hung.worlds) hung = { worlds: health.worlds_stuck, until: now + HUNG_FOR_MS };
+    if (mood === "good" && isSomethingWrong) mood = "warn";
     if (health.state !== "stuck" && hung.worlds > 0) [text, mood] = [hung.worlds === 1 ? "1 world hangs" : `${hung.worlds} worlds hang`, "bad"];
   }
   pill.textContent = text;

@@ -1,4 +1,4 @@
-// The overview: what an operator looks at first. Frames, how full the server is, what is overloaded or waits, the
+// The overview: what an operator looks at first. What is wrong, frames, how full the server is, what is overloaded or waits, the
 // dearest subsystems against their budgets, the dearest worlds.
 
 import { h } from "../elements/dom.ts";
@@ -7,6 +7,7 @@ import { isLong } from "../elements/frames.ts";
 import { bytes, count, counted } from "../elements/quantity.ts";
 import { Chart } from "./chart.ts";
 import type { Second } from "./document.ts";
+import { FindingList } from "./findings.ts";
 import { bytesPerSecond, cores, megabytes, moment, ms, percent, us } from "./figures.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 import { Strip } from "./strip.ts";
@@ -62,7 +63,7 @@ function tiles(): Tile[] {
     new Tile(
       ({ server }) => ({
         value: count(server.ticks_missed),
-        note: `of ${count(server.ticks)}; the host's: ${count(server.ticks_missed_host)}`,
+        note: `of ${count(server.ticks)}; ${count(server.ticks_missed_host)} of them while the machine stood still`,
         ...(server.ticks_missed > 0 ? { mood: "bad" as const } : {}),
       }),
       "Ticks missed in the second",
@@ -97,6 +98,7 @@ function tiles(): Tile[] {
 
 export function overview({ model, go }: Surroundings): Panel {
   const all = tiles();
+  const wrong = new FindingList(model, go);
   const strip = new Strip(model);
   const charts = [
     new Chart(model, { name: "Players", value: (moment) => moment.players, text: count }),
@@ -106,7 +108,7 @@ export function overview({ model, go }: Surroundings): Panel {
     new Chart(model, { name: "Processor", value: (moment) => moment.cpuCores, text: cores }),
     new Chart(model, { name: "Waiting for a core", value: (moment) => moment.waitingCores, text: cores }),
     new Chart(model, { name: "Used by other processes", value: (moment) => moment.otherCores, text: cores }),
-    new Chart(model, { name: "Stolen by the host", value: (moment) => moment.stealCores, text: cores }),
+    new Chart(model, { name: "Stolen by the hypervisor", value: (moment) => moment.stealCores, text: cores }),
     new Chart(model, { name: "Memory", value: (moment) => moment.rssMb, text: megabytes }),
     new Chart(model, { name: "To clients", value: (moment) => moment.bytesOut, text: (value) => `${bytes(value)}/s` }),
   ];
@@ -119,6 +121,7 @@ export function overview({ model, go }: Surroundings): Panel {
   const element = h(
     "div",
     { class: "overview" },
+    wrong.element,
     h("section", { class: "wide", "aria-label": "Frames" }, h("h2", {}, "Frames"), strip.canvas, h("p", { class: "quiet legend" }, "Red: longer than the budget. Amber: closed on time while a world was still in its tick, which is no fault by itself: Worlds says whose.")),
     h("section", { class: "wide tiles", "aria-label": "Figures" }, all.map((tile) => tile.element)),
     h("section", { class: "wide charts", "aria-label": "The last five minutes" }, charts.map((chart) => chart.element), span),
@@ -138,6 +141,7 @@ export function overview({ model, go }: Surroundings): Panel {
       const [first, last] = [model.past[0], model.past.at(-1)];
       if (first && last && part !== "frames") span.textContent = `From ${moment(first.atUnixS)} to ${moment(last.atUnixS)} UTC. Where a line is broken the server told nothing.`;
       if (part !== "second" || !second) return;
+      wrong.update();
       all.forEach((tile) => tile.update(second));
       subsystems.set(second.subsystems.filter(({ category }) => isWork(category)));
       worlds.set(worldRows(second.worlds));

@@ -37,7 +37,8 @@ const worldRow = (worlds: Worlds, at: number): WorldNow => ({
   hangs_for_ms: worlds.hangs_for_ms[at]!,
 });
 
-function state(world: WorldNow): string {
+/** How it does, in a word or three. */
+export function worldState(world: WorldNow): string {
   if (world.hangs_for_ms !== null) return `hangs for ${ms(world.hangs_for_ms)}`;
   if (world.is_dormant) return "dormant";
   if (world.time_percent < 100) return `slowed to ${world.time_percent}\u202f%`;
@@ -48,7 +49,7 @@ const stateClass = (world: WorldNow): string =>
   world.hangs_for_ms !== null ? "bad" : world.is_dormant ? "quiet" : world.time_percent < 100 || world.overload !== "normal" ? "warn" : "";
 
 /** Whether it takes what it has not, so that it is behind by its own doing. */
-const isSlowItself = (world: WorldNow): boolean =>
+export const isSlowItself = (world: WorldNow): boolean =>
   world.hangs_for_ms !== null || world.time_percent < 100 || world.overload !== "normal" || world.load > LOAD_HIGH;
 
 /** What a world may take of one worker before that is told. */
@@ -92,7 +93,7 @@ export function worldTable(model: Model, caption: string, open: (world: WorldNow
     ...(shown === undefined ? {} : { shown }),
     headings: [
       { name: "world", cell: ({ world, kind }) => `${kind} ${world}`, by: ({ world, kind }) => `${kind} ${world}` },
-      { name: "state", cell: state, by: state, className: stateClass },
+      { name: "state", cell: worldState, by: worldState, className: stateClass },
       { name: "players", cell: ({ players }) => count(players), by: ({ players }) => players, isNumber: true },
       { name: "tick", cell: ({ tick_us }) => us(tick_us), by: ({ tick_us }) => tick_us, isNumber: true, title: "what a tick takes, smoothed" },
       { name: "longest", cell: ({ longest_tick_us }) => us(longest_tick_us), by: ({ longest_tick_us }) => longest_tick_us, isNumber: true, title: "what the longest of the last 10 to 20 s took", className: ({ longest_tick_us, rate_hz }) => (longest_tick_us * rate_hz > 1e6 ? "bad" : "") },

@@ -130,6 +130,16 @@ test("who was not there sees since when a world is behind, after a reload as wel
   }
 });
 
+test("what is wrong is said at the top of the overview, and leads to the slow world and to its slow scope", () =>
+  onConsole("", {}, async (page) => {
+    const { id, kind } = await slowWorld();
+    const finding = section(page, "What is wrong").locator("li", { hasText: `${kind} ${id} is behind` });
+    await finding.getByRole("button", { name: "More" }).click();
+    await page.waitForFunction((id) => location.hash === `#/world/${id}`, id);
+    await cell(page, FAULT).waitFor();
+    assert.match(await page.locator("#state").getAttribute("class") ?? "", /warn/);
+  }));
+
 test("a bad frame is opened, and its slow world found in the picture", () =>
   onConsole("#/worlds", {}, async (page) => {
     const { id, kind } = await slowWorld();

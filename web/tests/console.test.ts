@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Line, Second, Subsystem, Worlds } from "../console/document.ts";
+import { findings } from "../console/findings.ts";
 import { FRAMES_MAX, Model, SECONDS_MAX } from "../console/model.ts";
 import { lines } from "../console/stream.ts";
 import { budgetShare } from "../console/subsystems.ts";
@@ -104,6 +105,48 @@ test("the past is kept by the clock, and is that of one server", () => {
   model.take(past([0, 1]));
   assert.deepEqual(model.past.map(({ atUnixS }) => atUnixS), [1_000, 1_001]);
   assert.deepEqual([model.frames.length, model.second], [0, undefined]);
+});
+
+/** A second of a server with these worlds, each at 20 Hz and well but for what is said of it. */
+function secondWith(at: number, worlds: { world: string; behind?: [number, number]; time_percent?: number; load?: number; overload?: string }[], host: Record<string, number> = {}): Line {
+  const of = <T>(value: (world: (typeof worlds)[number]) => T) => worlds.map(value);
+  return {
+    line: "second",
+    at_unix_s: at,
+    server: { second: at, players: 1 },
+    load: {},
+    host: Object.entries(host).map(([name, value]) => ({ name, value })),
+    worlds: {
+      kinds: ["hub"], world: of(({ world }) => world), kind: of(() => 0), rate_hz: of(() => 20), players: of(() => 1), is_dormant: of(() => false),
+      time_percent: of(({ time_percent }) => time_percent ?? 100), tick_us: of(() => 1), last_tick_us: of(() => 1), longest_tick_us: of(() => 1), load: of(({ load }) => load ?? 0.01),
+      ticks_missed: of(() => 0), behind_unix_s: of(({ behind }) => behind ?? null), overload: of(({ overload }) => overload ?? "normal"), hangs_for_ms: of(() => null),
+    },
+  } as unknown as Line;
+}
+
+test("what is wrong is said in sentences: worlds that are slow themselves, who had the cores, and who was held up", () => {
+  const model = new Model();
+  const told = () => findings(model).map(({ text, where }) => `${where}: ${text}`);
+  assert.deepEqual(told(), []);
+  model.take(secondWith(1_000, [{ world: "1" }, { world: "2", behind: [900, 930] }]));
+  assert.deepEqual(told(), [], "what is over is not wrong");
+  model.take(secondWith(1_001, [{ world: "2", behind: [900, 1_000], time_percent: 50, load: 0.83, overload: "time_slows" }, { world: "1", behind: [990, 1_000] }, { world: "3", behind: [990, 1_000] }]));
+  const [slow, held] = told();
+  assert.match(slow!, /^world\/2: hub 2 is behind since 00:15:00 UTC by its own work: slowed to 50.%, its ticks take 83.% of a worker\.$/);
+  assert.match(held!, /^worlds: 2 worlds missed ticks in the last minute though their own are short: beside a long frame/);
+  // Others have the cores for a moment, and that stands there until it can be read.
+  const stolen = { "inside.run_queue_wait_cores": 1.9, "outside.host_busy_cores": 1.5, "inside.cpu_cores": 0.5, "outside.host_steal_cores": 0 };
+  model.take(secondWith(1_002, [{ world: "1", behind: [990, 1_000] }], stolen));
+  const quiet = { ...stolen, "inside.run_queue_wait_cores": 0, "outside.host_busy_cores": 0.5 };
+  model.take(secondWith(1_010, [{ world: "1", behind: [990, 1_000] }], quiet));
+  const [host, beside] = told();
+  assert.equal(host, "host: In the last 15 s threads of this server were ready and had no core, up to 1.9 of them at a time, while other processes used up to 1.00 cores.");
+  assert.match(beside!, /^worlds: 1 world missed ticks in the last minute though their own are short: while others had the cores/);
+  model.take(secondWith(1_020, [], quiet));
+  assert.deepEqual(told(), []);
+  const many = Array.from({ length: 5 }, (_, at) => ({ world: `${at}`, behind: [1_015, 1_020] as [number, number], load: 0.9 }));
+  model.take(secondWith(1_021, many, quiet));
+  assert.deepEqual(findings(model).map(({ where }) => where), ["world/0", "world/1", "world/2", "worlds"]);
 });
 
 test("a key that the server refuses is shown once", async () => {
