@@ -1,6 +1,6 @@
 // The model: what the server told last, and some minutes of what it told before, for the panels to show.
 
-import type { Frames, Health, Hello, Past, Line, Second } from "./document.ts";
+import type { Frames, Health, Hello, Line, Past, Second } from "./document.ts";
 
 /** Frames that are kept: 20 s at 60 Hz. */
 export const FRAMES_MAX = 1_200;

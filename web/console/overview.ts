@@ -63,7 +63,7 @@ function tiles(): Tile[] {
     new Tile(
       ({ server }) => ({
         value: count(server.ticks_missed),
-        note: `of ${count(server.ticks)}; ${count(server.ticks_missed_host)} of them while the machine stood still`,
+        note: `of ${count(server.ticks)}; ${count(server.ticks_missed_host)} of them since the host took a core`,
         ...(server.ticks_missed > 0 ? { mood: "bad" as const } : {}),
       }),
       "Ticks missed in the second",

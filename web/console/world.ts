@@ -63,7 +63,7 @@ export function ticksTold({ worlds, at_unix_s: now }: Second, id: string): strin
   if (row === undefined) return [];
   const episode = behind(row, now);
   return [
-    `a tick takes ${us(row.tick_us)} of the ${us(1e6 / row.rate_hz)} that it has, the longest lately ${us(row.longest_tick_us)}`,
+    `a tick takes ${us(row.tick_us)} of the ${us(1e8 / (row.rate_hz * Math.max(row.time_percent, 1)))} that it has, the longest lately ${us(row.longest_tick_us)}`,
     `${counted(row.ticks_missed, "tick")} missed`,
     episode === undefined ? "" : episode.isStill ? `behind since ${episode.since} UTC, ${longDuration(episode.sinceAgoS)} ago, last at ${episode.until}` : `was behind from ${episode.since} to ${episode.until} UTC`,
   ];

@@ -48,15 +48,15 @@ export function worldState(world: WorldNow): string {
 const stateClass = (world: WorldNow): string =>
   world.hangs_for_ms !== null ? "bad" : world.is_dormant ? "quiet" : world.time_percent < 100 || world.overload !== "normal" ? "warn" : "";
 
-/** Whether it takes what it has not, so that it is behind by its own doing. */
-export const isSlowItself = (world: WorldNow): boolean =>
-  world.hangs_for_ms !== null || world.time_percent < 100 || world.overload !== "normal" || world.load > LOAD_HIGH;
+/** Whether its ticks take more than its rate has room for, again and again, with what they wait for a core. Slowed time has room for
+ * more, so a load that is less than it would be is held against that. */
+export const isLongItself = (world: WorldNow): boolean => world.hangs_for_ms !== null || world.load > (LOAD_HIGH * world.time_percent) / 100;
 
 /** What a world may take of one worker before that is told. */
 const LOAD_HIGH = 0.8;
 
 /** Who was behind so lately still is (s): as the server counts it, in `runtime/server/src/behind.rs`. */
-const BEHIND_S = 60;
+export const BEHIND_S = 60;
 
 /** A world's last episode of being behind. */
 export interface Behind {
@@ -99,7 +99,7 @@ export function worldTable(model: Model, caption: string, open: (world: WorldNow
       { name: "longest", cell: ({ longest_tick_us }) => us(longest_tick_us), by: ({ longest_tick_us }) => longest_tick_us, isNumber: true, title: "what the longest of the last 10 to 20 s took", className: ({ longest_tick_us, rate_hz }) => (longest_tick_us * rate_hz > 1e6 ? "bad" : "") },
       { name: "load", cell: ({ load }) => percent(load), by: ({ load }) => load, isNumber: true, title: "what its ticks take of one worker", className: ({ load }) => (load > 1 ? "bad" : load > LOAD_HIGH ? "warn" : "") },
       { name: "missed", cell: ({ ticks_missed }) => count(ticks_missed), by: ({ ticks_missed }) => ticks_missed, isNumber: true, title: "ticks missed since it is there" },
-      { name: "behind", cell: behindTold, by: ({ behind_unix_s }) => behind_unix_s?.[1] ?? 0, isNumber: true, title: "when it last missed ticks or was overloaded, by UTC; after a minute without it begins anew; red where its own ticks take too long: others were held up by the frame or the host", className: (world) => (behindNow(world)?.isStill ? (isSlowItself(world) ? "bad" : "") : "quiet") },
+      { name: "behind", cell: behindTold, by: ({ behind_unix_s }) => behind_unix_s?.[1] ?? 0, isNumber: true, title: "when it last missed ticks or was overloaded, by UTC; after a minute without it begins anew; red where its own ticks are too long, again and again: others waited for a worker, a core or the frame, or had a single long one", className: (world) => (behindNow(world)?.isStill ? (isLongItself(world) ? "bad" : "") : "quiet") },
     ],
   });
 }

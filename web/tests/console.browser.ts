@@ -137,7 +137,7 @@ test("what is wrong is said at the top of the overview, and leads to the slow wo
     await finding.getByRole("button", { name: "More" }).click();
     await page.waitForFunction((id) => location.hash === `#/world/${id}`, id);
     await cell(page, FAULT).waitFor();
-    assert.match(await page.locator("#state").getAttribute("class") ?? "", /warn/);
+    await page.locator("#state.warn", { hasText: "running" }).waitFor();
   }));
 
 test("a bad frame is opened, and its slow world found in the picture", () =>

@@ -115,6 +115,7 @@ function secondWith(at: number, worlds: { world: string; behind?: [number, numbe
     at_unix_s: at,
     server: { second: at, players: 1 },
     load: {},
+    worlds_left_out: 0,
     host: Object.entries(host).map(([name, value]) => ({ name, value })),
     worlds: {
       kinds: ["hub"], world: of(({ world }) => world), kind: of(() => 0), rate_hz: of(() => 20), players: of(() => 1), is_dormant: of(() => false),
@@ -124,28 +125,30 @@ function secondWith(at: number, worlds: { world: string; behind?: [number, numbe
   } as unknown as Line;
 }
 
-test("what is wrong is said in sentences: worlds that are slow themselves, who had the cores, and who was held up", () => {
+test("what is wrong is said in sentences: worlds whose ticks are long, what took the cores, and who else was behind", () => {
   const model = new Model();
   const told = () => findings(model).map(({ text, where }) => `${where}: ${text}`);
   assert.deepEqual(told(), []);
   model.take(secondWith(1_000, [{ world: "1" }, { world: "2", behind: [900, 930] }]));
   assert.deepEqual(told(), [], "what is over is not wrong");
-  model.take(secondWith(1_001, [{ world: "2", behind: [900, 1_000], time_percent: 50, load: 0.83, overload: "time_slows" }, { world: "1", behind: [990, 1_000] }, { world: "3", behind: [990, 1_000] }]));
-  const [slow, held] = told();
-  assert.match(slow!, /^world\/2: hub 2 is behind since 00:15:00 UTC by its own work: slowed to 50.%, its ticks take 83.% of a worker\.$/);
-  assert.match(held!, /^worlds: 2 worlds missed ticks in the last minute though their own are short: beside a long frame/);
-  // Others have the cores for a moment, and that stands there until it can be read.
+  const slowed = { time_percent: 50, overload: "time_slows", behind: [900, 1_000] as [number, number] };
+  model.take(secondWith(1_001, [{ world: "2", load: 0.45, ...slowed }, { world: "1", load: 0.02, ...slowed }, { world: "3", behind: [990, 1_000] }]));
+  const [long, held] = told();
+  assert.match(long!, /^world\/2: hub 2 is behind since 00:15:00 UTC with ticks that are too long \(slowed to 50.%, 45.% of a worker\)\.$/);
+  assert.match(held!, /^worlds: 2 worlds more were behind in the last minute though most of their ticks are short/, "a world that is slowed since it waits for workers is no long one");
+  // Others have the cores for a moment, which is told for as long as worlds are behind for it.
   const stolen = { "inside.run_queue_wait_cores": 1.9, "outside.host_busy_cores": 1.5, "inside.cpu_cores": 0.5, "outside.host_steal_cores": 0 };
   model.take(secondWith(1_002, [{ world: "1", behind: [990, 1_000] }], stolen));
-  const quiet = { ...stolen, "inside.run_queue_wait_cores": 0, "outside.host_busy_cores": 0.5 };
-  model.take(secondWith(1_010, [{ world: "1", behind: [990, 1_000] }], quiet));
-  const [host, beside] = told();
-  assert.equal(host, "host: In the last 15 s threads of this server were ready and had no core, up to 1.9 of them at a time, while other processes used up to 1.00 cores.");
-  assert.match(beside!, /^worlds: 1 world missed ticks in the last minute though their own are short: while others had the cores/);
-  model.take(secondWith(1_020, [], quiet));
+  const quiet = { ...stolen, "inside.run_queue_wait_cores": 0.1, "outside.host_busy_cores": 0.5 };
+  model.take(secondWith(1_050, [{ world: "1", behind: [990, 1_002] }], quiet));
+  assert.equal(told()[0], "host: In the last minute up to 1.9 threads of this server were ready and had no core; other processes used 1.00 cores then.");
+  assert.match(told()[1]!, /^worlds: 1 world more was behind/);
+  model.take(secondWith(1_063, [], quiet));
   assert.deepEqual(told(), []);
-  const many = Array.from({ length: 5 }, (_, at) => ({ world: `${at}`, behind: [1_015, 1_020] as [number, number], load: 0.9 }));
-  model.take(secondWith(1_021, many, quiet));
+  model.take(secondWith(1_064, [], { "inside.run_queue_wait_cores": 0.5, "outside.group_throttled_share": 0.1 }));
+  assert.equal(told()[0], "host: In the last minute up to 0.5 threads of this server were ready and had no core; this server's group is held to its share of the cores.");
+  const many = Array.from({ length: 5 }, (_, at) => ({ world: `${at}`, behind: [1_125, 1_130] as [number, number], load: 0.9 }));
+  model.take(secondWith(1_130, many, quiet));
   assert.deepEqual(findings(model).map(({ where }) => where), ["world/0", "world/1", "world/2", "worlds"]);
 });
 
