@@ -118,7 +118,13 @@ impl Prometheus {
     /// Waits until a query has rows.
     #[track_caller]
     pub fn wait_for(&self, expr: &str) -> Vec<Value> {
-        let found = wait_until(READY_WITHIN, || Some(self.query(expr)).filter(|rows| !rows.is_empty()));
+        self.wait_longer_for(Duration::ZERO, expr)
+    }
+
+    /// The same where what is waited for takes so long by itself.
+    #[track_caller]
+    pub fn wait_longer_for(&self, longer: Duration, expr: &str) -> Vec<Value> {
+        let found = wait_until(READY_WITHIN + longer, || Some(self.query(expr)).filter(|rows| !rows.is_empty()));
         found.unwrap_or_else(|| panic!("nothing comes of {expr}; targets: {}", self.api("targets")))
     }
 
