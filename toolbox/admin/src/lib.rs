@@ -65,7 +65,7 @@ log_category!(ADMIN = "admin");
 /// What the pages show. Called on the admin thread at any time; it must answer without waiting for a frame.
 pub trait AdminSource: Send + Sync + 'static {
     /// The metrics as of the last second, and behind them what the port has counted itself; empty while there are none. Asked for
-    /// four times a second and format at most, however many scrape.
+    /// four times a second and format at most, however many scrape, once there are some.
     fn metrics(&self, format: MetricsFormat, counters: Vec<LabelledCounters>) -> Vec<u8>;
     /// How the frame is doing now.
     fn health(&self) -> Health;

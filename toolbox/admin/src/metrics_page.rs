@@ -1,8 +1,8 @@
 //! The page of metrics, made once for all who ask at about the same time.
 //!
-//! Metrics change once a second, and a page takes the admin thread some 1.3 ms, so 40 scrapers who ask as fast as they are
-//! answered would take half a core with pages that say the same. Here they take [`LIFE`]'s worth of pages, 5 ms a second
-//! for each format, and the copying of what is there.
+//! Metrics change once a second, and a page takes the admin thread some 1.3 ms to make: 40 scrapers who ask as fast as they
+//! are answered would take half a core for pages that say the same. Kept for [`LIFE`], four pages of each format are made a
+//! second at most, 5 ms.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

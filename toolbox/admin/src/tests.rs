@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Instant;
 
@@ -23,11 +23,14 @@ struct FixedSource {
     captures: Option<PathBuf>,
     /// What is gathered for those who watch.
     watched: Arc<watching::Watched>,
+    /// Pages of metrics that were made.
+    pages: AtomicU32,
 }
 
 impl AdminSource for FixedSource {
     /// The text, and before its end mark what the port counts, each as name, labels and count.
     fn metrics(&self, format: MetricsFormat, counters: Vec<LabelledCounters>) -> Vec<u8> {
+        self.pages.fetch_add(1, Ordering::SeqCst);
         let rows = counters.iter().flat_map(|family| family.rows.iter().map(|row| (family.name, row)));
         let lines: String = rows.map(|(name, (labels, count))| format!("{name}{labels:?} {count}\n")).collect();
         match format {
@@ -87,6 +90,7 @@ fn source(text: &str, state: HealthState) -> Arc<FixedSource> {
         },
         captures: None,
         watched: Arc::default(),
+        pages: AtomicU32::default(),
     })
 }
 
@@ -251,6 +255,19 @@ fn metrics_come_in_the_format_that_was_asked_for() {
     assert!(is_protobuf && answer.ends_with("\r\n\r\nfamilies"), "{answer}");
 }
 
+/// Promise: many scrapers cost some pages a second, not one each.
+#[test]
+fn scrapers_at_one_time_share_a_page_of_metrics() {
+    let source = source("throng_frames_total 7\n# EOF\n", HealthState::Running);
+    let admin = start_with(source.clone(), console(), Surroundings::default());
+    let begun = Instant::now();
+    (0..32).for_each(|_| check(&admin, "/metrics", &["throng_frames_total 7\n"]));
+    // Four a second, and the first.
+    let most = 1 + (begun.elapsed().as_secs_f64() * 4.0) as u32;
+    let made = source.pages.load(Ordering::SeqCst);
+    assert!((1..=most).contains(&made), "{made} pages were made, and not {most} at most");
+}
+
 #[test]
 fn a_link_from_a_dashboard_leads_to_the_captures_of_that_moment() {
     let none = start("", HealthState::Running);
@@ -264,6 +281,7 @@ fn a_link_from_a_dashboard_leads_to_the_captures_of_that_moment() {
         text: String::new(),
         health: source("", HealthState::Running).health,
         watched: Arc::default(),
+        pages: AtomicU32::default(),
     });
     let admin = start_with(source, Console::new(), Surroundings::default());
     check(
