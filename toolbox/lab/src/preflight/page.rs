@@ -11,10 +11,13 @@ use super::statistics::{
 use crate::document::{Heading, document};
 use crate::page::{grouped, machine_rows, number};
 
-/// A picture of an interval (pixels), and what it shows at most (percent): what is farther away is cut off at its edge.
+/// Width of the picture of an interval, and of what is drawn in it at least (pixels).
 const INTERVAL_WIDTH: f64 = 90.0;
+const INTERVAL_THIN: f64 = 2.0;
+/// What the picture reaches to at most (percent): what is farther away ends at its edge.
 const INTERVAL_DRAWN_MAX: f64 = 15.0;
-/// So many scopes of a subsystem, of which none takes so many times as much more as another, have a cause in common.
+/// Scopes of a subsystem have a cause in common if there are so many of them, and the share that each takes more is at most so many
+/// times as large as that of any other.
 const COMMON_SCOPES_MIN: usize = 3;
 const COMMON_RATIO_MAX: f64 = 2.0;
 
@@ -47,6 +50,7 @@ pub(super) fn page(report: &PreflightReport) -> String {
         }
         (what_differs(report))
         (how_sure(report))
+        (what_it_cannot_see(report))
         (what_next(report))
         section { h2 { "All subsystems" } (findings(&report.findings.subsystems, report.per)) (legend(report.per)) }
         (categories(report))
@@ -58,14 +62,16 @@ pub(super) fn page(report: &PreflightReport) -> String {
 
 /// Whoever reads of a slowdown is not to look for it in code that has none.
 fn test_of_preflight(report: &PreflightReport) -> Markup {
-    let PreflightReport { told_change, change, .. } = report;
+    let PreflightReport { told_base, told_change, change, .. } = report;
     html! {
         @if !told_change.is_empty() {
             section {
                 h2 { "A test of preflight itself" }
                 p {
-                    "The change was told " code { (told_change) } ", a test switch, and the base was not. What it adds is in nobody's code"
-                    @if report.is_one_program() { ", and both are the same program (content " code { (change.content) } ")" }
+                    "The change was told " code { (told_change) } ", a test switch, and the base "
+                    @if told_base.is_empty() { "was not" } @else { code { (told_base) } }
+                    ". So what differs is not, or not only, by what was changed in the code"
+                    @if report.is_one_program() { ": both are the same program (content " code { (change.content) } ")" }
                     "."
                 }
             }
@@ -191,24 +197,13 @@ fn excludes_zero(finding: &Finding) -> bool {
 
 fn how_sure(report: &PreflightReport) -> Markup {
     let findings = &report.findings;
-    let judged = findings.subsystems.iter().filter(|finding| finding.name != WHOLE && finding.verdict == Verdict::None);
-    let widest = judged.clone().filter_map(|finding| Some((finding, finding.high_percent?)));
-    let widest = widest.max_by(|(_, one), (_, other)| one.total_cmp(other));
-    let mut highs: Vec<f64> = judged.filter_map(|finding| finding.high_percent).collect();
-    let middle = throng_history::changes::median(&mut highs);
-    let small: Vec<&str> = findings
-        .subsystems
-        .iter()
-        .filter(|finding| finding.verdict == Verdict::Small)
-        .map(|finding| finding.name.as_str())
-        .collect();
     html! {
         section {
             h2 { "How sure" }
             p {
-                "What is named differs: of " (grouped(FALSE_ALARMS_ONE_IN)) " runs in which nothing differs, one names something. By how much, "
-                "its interval says: all intervals of a run hold at once, but in one run of " (grouped(FALSE_ALARMS_ONE_IN))
-                ". Something is named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time."
+                "Something is named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time. By how much it differs, the "
+                "interval says. In one run of " (grouped(FALSE_ALARMS_ONE_IN)) " at most, if the pairs are nearly normal, the truth lies outside of "
+                "one of the intervals, and something may be named that does not differ."
             }
             p {
                 (findings.pairs) " pairs of processes, one of each build, played the same " (report.per) "s in turns, a step of "
@@ -220,19 +215,34 @@ fn how_sure(report: &PreflightReport) -> Markup {
                     "; the others do not count."
                 }
             }
+        }
+    }
+}
+
+fn what_it_cannot_see(report: &PreflightReport) -> Markup {
+    let subsystems = &report.findings.subsystems;
+    let judged = subsystems.iter().filter(|finding| finding.name != WHOLE && finding.verdict == Verdict::None);
+    let widest = judged.clone().filter_map(|finding| Some((finding, finding.high_percent?)));
+    let widest = widest.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut highs: Vec<f64> = judged.filter_map(|finding| finding.high_percent).collect();
+    let middle = throng_history::changes::median(&mut highs);
+    let small = subsystems.iter().filter(|finding| finding.verdict == Verdict::Small);
+    let small: Vec<&str> = small.map(|finding| finding.name.as_str()).collect();
+    html! {
+        section {
             h2 { "What this cannot see" }
             ul {
                 li {
                     (cut_in_words()) "."
-                    @if findings.subsystems.iter().any(|finding| finding.uncut_percent_outside().is_some()) {
+                    @if subsystems.iter().any(|finding| finding.uncut_percent_outside().is_some()) {
                         " Where the shift of all steps lies outside of the interval, it is shown beside it, without a verdict: what the host did to "
                         "single steps is in it, too."
                     }
                 }
                 @if let Some((widest, high)) = widest {
                     li {
-                        "A slowdown of most steps that fits into its interval: of up to +" (percent(middle))
-                        " in the median of the subsystems without a difference, and of +" (percent(high)) " at most, in " code { (widest.name) } "."
+                        "A slowdown of most steps that fits into its interval: of up to " (signed(middle))
+                        " in the median of the subsystems without a difference, and of " (signed(high)) " at most, in " code { (widest.name) } "."
                     }
                 }
                 @if !small.is_empty() {
@@ -268,7 +278,7 @@ fn what_next(report: &PreflightReport) -> Markup {
                             tr {
                                 td { code { (scope.name) } }
                                 td { code { (scope.subsystem) } }
-                                td.n { @if let Some(more) = more_percent(scope) { (signed(more)) } @else { "new" } }
+                                td.n { (more_told(scope)) }
                                 td.n { (format!("{:+.2}", scope.change_us - scope.base_us)) }
                                 td.n { (number(scope.base_us)) }
                                 td.n { (number(scope.change_us)) }
@@ -294,6 +304,15 @@ fn what_next(report: &PreflightReport) -> Markup {
 
 fn more_percent(scope: &ScopeChange) -> Option<f64> {
     (scope.base_us > 0.0).then(|| 100.0 * (scope.change_us / scope.base_us - 1.0))
+}
+
+fn more_told(scope: &ScopeChange) -> String {
+    match more_percent(scope) {
+        Some(more) => signed(more),
+        None if scope.change_us > 0.0 => "new".to_owned(),
+        // In most pairs it worked in neither.
+        None => "–".to_owned(),
+    }
 }
 
 /// Of subsystems whose scopes all take about the same share more: there is no use in looking at one of them.
@@ -330,7 +349,8 @@ fn findings(findings: &[Finding], per: &str) -> Markup {
     };
     let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), signed);
     let is_uncut_shown = findings.iter().any(|finding| finding.uncut_percent_outside().is_some());
-    let ends = findings.iter().flat_map(|finding| [finding.low_percent, finding.high_percent]).flatten();
+    let drawn = findings.iter().filter(|finding| finding.verdict != Verdict::Small);
+    let ends = drawn.flat_map(|finding| [finding.low_percent, finding.high_percent]).flatten();
     let farthest = ends.fold(SHIFT_MIN * 100.0, |farthest, end| farthest.max(end.abs())).min(INTERVAL_DRAWN_MAX);
     html! {
         table {
@@ -362,17 +382,24 @@ fn word(verdict: Verdict) -> &'static str {
     if verdict == Verdict::None { "none seen" } else { verdict.name() }
 }
 
-/// From low to high beside 0, all of a table to one scale: to the right is slower.
+/// From low to high beside 0, all of a table to one scale: to the right is slower. Of what is not judged there is none.
 fn interval_drawn(finding: &Finding, farthest: f64) -> Markup {
-    let x = |percent: f64| INTERVAL_WIDTH * (0.5 + 0.5 * (percent / farthest).clamp(-1.0, 1.0));
     html! {
-        @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
+        @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) && finding.verdict != Verdict::Small {
+            @let (left, width) = drawn_between(low, high, farthest);
             svg.interval width=(INTERVAL_WIDTH) height="12" role="img" aria-label=(format!("{} to {}", signed(low), signed(high))) {
-                rect x=(format!("{:.1}", x(low))) y="3" width=(format!("{:.1}", (x(high) - x(low)).max(1.0))) height="6" {}
-                line x1=(x(0.0)) x2=(x(0.0)) y1="0" y2="12" {}
+                rect x=(format!("{left:.1}")) y="3" width=(format!("{width:.1}")) height="6" {}
+                line x1=(INTERVAL_WIDTH / 2.0) x2=(INTERVAL_WIDTH / 2.0) y1="0" y2="12" {}
             }
         }
     }
+}
+
+/// Left end and width of the bar (pixels), within the picture and never too thin to be seen.
+fn drawn_between(low: f64, high: f64, farthest: f64) -> (f64, f64) {
+    let x = |percent: f64| INTERVAL_WIDTH * (0.5 + 0.5 * (percent / farthest).clamp(-1.0, 1.0));
+    let left = x(low).min(INTERVAL_WIDTH - INTERVAL_THIN);
+    (left, (x(high) - left).max(INTERVAL_THIN))
 }
 
 fn categories(report: &PreflightReport) -> Markup {
@@ -402,7 +429,7 @@ fn legend(per: &str) -> Markup {
         (
             "interval, low, high",
             format!(
-                "of that shift, for all subsystems at once but in one run of {}; not of what was cut off. In the picture the line is 0, and \
+                "of that shift; all that are judged hold at once, but in one run of {}; not of what was cut off. In the picture the line is 0, and \
                  to the right is slower",
                 grouped(FALSE_ALARMS_ONE_IN)
             ),
@@ -457,7 +484,7 @@ fn counts(report: &PreflightReport) -> Markup {
                 }
             }
             p {
-                "More or fewer: it differs by " (number(100.0 * COUNT_DIFFERS_MIN)) " % or more, the same way in all pairs. "
+                "More or fewer: it differs by more than " (number(100.0 * COUNT_DIFFERS_MIN)) " %, the same way in all pairs. "
                 @match (report.instructions.by, &report.instructions.missing) {
                     ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) "." }
                     ("valgrind", missing) => {
@@ -582,7 +609,7 @@ mod tests {
                 "15 % of a pair's steps are cut off at each end",
                 "told as less than it is",
                 "12 pairs of processes",
-                "of 10,000 runs in which nothing differs, one names something",
+                "In one run of 10,000 at most",
                 "What to look at next",
                 "ai.plan.search",
                 "new/throng load --game meadow",
@@ -625,11 +652,28 @@ mod tests {
             &[
                 "A test of preflight itself",
                 "The change was told --slow ai:work:8, a test switch, and the base was not.",
-                "both are the same program (content 1234).",
+                "by what was changed in the code: both are the same program (content 1234).",
                 "(The test switch is not in it.)",
             ],
         );
         assert!(!is_told(&report, "One program, twice"));
+        (report.told_change, report.told_base) = ("--slow ai:misses:2".to_owned(), "--slow ai:hits:2".to_owned());
+        check(&report, &["told --slow ai:misses:2, a test switch, and the base --slow ai:hits:2. So"]);
+        report.told_change = String::new();
+        (report.base.content, report.change.content) = (String::new(), String::new());
+        assert!(!is_told(&report, "One program, twice"), "neither could be read");
+    }
+
+    /// Promise: an interval is seen wherever it lies.
+    #[test]
+    fn intervals_are_drawn_within_their_picture() {
+        let check = |low, high, expect| assert_eq!(drawn_between(low, high, 10.0), expect, "{low} to {high}");
+        check(-5.0, 5.0, (22.5, 45.0));
+        check(0.0, 10.0, (45.0, 45.0));
+        check(16.0, 18.0, (88.0, 2.0));
+        check(-18.0, -16.0, (0.0, 2.0));
+        check(-40.0, 60.0, (0.0, 90.0));
+        check(1.0, 1.0, (49.5, 2.0));
     }
 
     /// Promise: where all scopes of a subsystem take the same share more, nobody is sent to one of them.

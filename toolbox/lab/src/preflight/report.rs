@@ -27,7 +27,8 @@ pub struct PreflightReport {
     pub verdict: Verdict,
     pub base: Build,
     pub change: Build,
-    /// What a test switch told the change alone, as one command line; empty of an ordinary comparison.
+    /// What test switches told one of them alone, each as one command line; empty of an ordinary comparison.
+    pub told_base: String,
     pub told_change: String,
     /// What both did, in words: a game with its bots, or a recording.
     pub workload: String,
@@ -133,6 +134,7 @@ impl PreflightReport {
             verdict,
             base: build(&plan.base, &commits[0]),
             change: build(&plan.change, &commits[1]),
+            told_base: plan.base_words.join(" "),
             told_change: plan.change_words.join(" "),
             workload: workload(plan, pairs),
             played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
@@ -156,7 +158,7 @@ impl PreflightReport {
 
     /// Both are the same program, so a difference is a false alarm, or what a test switch told the change.
     pub fn is_one_program(&self) -> bool {
-        self.base.content == self.change.content
+        !self.base.content.is_empty() && self.base.content == self.change.content
     }
 
     /// By what it is seen that the two play differently, if they do.
