@@ -1,4 +1,4 @@
-//! Past seconds: the few figures that charts show, of each of the last, kept whether or not anybody watches, so that
+//! Past seconds: of each of the last, the few figures that charts show, kept whether or not anybody watches, so that
 //! whoever opens the console in a bad hour sees when it began.
 //!
 //! Written on the frame's thread when it makes the status of a second, without allocating; read on any, which allocates.
