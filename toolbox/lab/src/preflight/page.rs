@@ -667,7 +667,13 @@ mod tests {
     /// Promise: an interval is seen wherever it lies.
     #[test]
     fn intervals_are_drawn_within_their_picture() {
-        let check = |low, high, expect| assert_eq!(drawn_between(low, high, 10.0), expect, "{low} to {high}");
+        let check = |low, high, expect: (f64, f64)| {
+            let (left, width) = drawn_between(low, high, 10.0);
+            assert!(
+                (left - expect.0).abs() < 1e-9 && (width - expect.1).abs() < 1e-9,
+                "{low} to {high}: {left}, {width}"
+            );
+        };
         check(-5.0, 5.0, (22.5, 45.0));
         check(0.0, 10.0, (45.0, 45.0));
         check(16.0, 18.0, (88.0, 2.0));
