@@ -72,6 +72,7 @@ test("the overview runs: frames, players, subsystems and worlds change by themse
       return ms(cells[3]) >= 35 && ms(cells[4]) >= 35;
     });
     assert.match(await page.locator("#state").innerText(), /running/);
+    await section(page, "What is wrong").locator("li").first().waitFor();
   }));
 
 /** What a chart is of, up to its newest second (s). */
@@ -129,16 +130,6 @@ test("who was not there sees since when a world is behind, after a reload as wel
     await bad.stop();
   }
 });
-
-test("what is wrong is said at the top of the overview, and leads to the slow world and to its slow scope", () =>
-  onConsole("", {}, async (page) => {
-    const { id, kind } = await slowWorld();
-    const finding = section(page, "What is wrong").locator("li", { hasText: `${kind} ${id} is behind` });
-    await finding.getByRole("button", { name: "More" }).click();
-    await page.waitForFunction((id) => location.hash === `#/world/${id}`, id);
-    await cell(page, FAULT).waitFor();
-    await page.locator("#state.warn", { hasText: "running" }).waitFor();
-  }));
 
 test("a bad frame is opened, and its slow world found in the picture", () =>
   onConsole("#/worlds", {}, async (page) => {
