@@ -25,7 +25,7 @@ use std::{marker::PhantomData, ops::Deref};
 use crate::{
     HasSchema, PackError, Reader, Writer,
     error::Fault,
-    schema::{PARTS_MAX, Versions},
+    schema::{PARTS_MAX, Schema, Versions},
 };
 
 /// Bytes of an envelope around a value none of whose parts had a second version.
@@ -60,7 +60,7 @@ pub fn read<T: HasSchema>(bytes: &[u8]) -> Result<T, PackError> {
 
 /// Most bytes of a value of this type in its envelope, to reserve or to limit.
 pub const fn bytes_max<T: HasSchema>() -> usize {
-    T::BYTES_MAX + ENVELOPE_BYTES_MIN + 10 * Of::<T>::PARTS.entries().len()
+    T::BYTES_MAX + ENVELOPE_BYTES_MIN + 10 * Of::<T>::KNOWN.parts.entries().len()
 }
 
 /// What an envelope says of its value's type. Where many values of one type stand together, it stands once, in front of
@@ -77,16 +77,7 @@ pub struct Heading {
 impl Heading {
     /// Appends what an envelope of a `T` says of it.
     pub fn write<T: HasSchema>(out: &mut Vec<u8>) {
-        let mut writer = Writer::new(out);
-        writer.bytes(&T::SCHEMA.id.to_le_bytes());
-        writer.bytes(&Of::<T>::LAYOUT.to_le_bytes());
-        writer.bytes(&T::SCHEMA.version.to_le_bytes());
-        let parts = const { &Of::<T>::PARTS };
-        writer.u8(parts.entries().len() as u8);
-        for (id, version) in parts.entries() {
-            writer.bytes(&id.to_le_bytes());
-            writer.bytes(&version.to_le_bytes());
-        }
+        const { &Of::<T>::KNOWN }.write(out);
     }
 
     /// The next one. Allocates nothing.
@@ -101,7 +92,7 @@ impl Heading {
 
     /// The value that [`pack_body`](crate::pack_body) made of a `T` of the version that this says.
     pub fn unpack<T: HasSchema>(&self, value: &[u8]) -> Result<T, PackError> {
-        let current = self.check::<T>()?;
+        let current = self.check(const { &Of::<T>::KNOWN })?;
         let versions = self.parts.with(T::SCHEMA.id, self.version);
         let mut from = if current { Reader::new(value) } else { Reader::with_versions(value, &versions) };
         let value = T::unpack(&mut from)?;
@@ -152,8 +143,8 @@ impl<'a> Envelope<'a> {
 
 impl Heading {
     /// Whether every type in it has the current version; refuses what this program does not know.
-    fn check<T: HasSchema>(&self) -> Result<bool, PackError> {
-        let schema = T::SCHEMA;
+    fn check(&self, known: &Known) -> Result<bool, PackError> {
+        let schema = known.schema;
         let refuse = |name, fault: Fault| Err(PackError::from(fault).at(name, ""));
         if self.type_id != schema.id {
             return refuse(schema.name, Fault::WrongType { got: self.type_id });
@@ -164,12 +155,12 @@ impl Heading {
         if self.version > schema.version {
             return refuse(schema.name, Fault::NewerVersion { got: self.version, known: schema.version });
         }
-        let current = self.version == schema.version && self.parts == const { Of::<T>::PARTS };
-        let mut layout = Of::<T>::LAYOUT;
+        let current = self.version == schema.version && self.parts == known.parts;
+        let mut layout = known.layout;
         if !current {
-            let known = schema.parts();
+            let known_parts = schema.parts();
             for &(id, got) in self.parts.entries() {
-                let Some(part) = known[1..].iter().find(|part| part.id == id) else {
+                let Some(part) = known_parts[1..].iter().find(|part| part.id == id) else {
                     return refuse(schema.name, Fault::UnknownPart { got: id });
                 };
                 if got > part.version {
@@ -203,13 +194,33 @@ fn read_parts(from: &mut Reader<'_>) -> Result<Versions, Fault> {
     Ok(parts)
 }
 
-/// What the compiler knows of a type's envelope.
+/// What the program knows of a type's envelope. The code over it is the same for every type, so it is compiled once.
+struct Known {
+    schema: &'static Schema,
+    layout: u64,
+    parts: Versions,
+}
+
+impl Known {
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.bytes(&self.schema.id.to_le_bytes());
+        writer.bytes(&self.layout.to_le_bytes());
+        writer.bytes(&self.schema.version.to_le_bytes());
+        writer.u8(self.parts.entries().len() as u8);
+        for (id, version) in self.parts.entries() {
+            writer.bytes(&id.to_le_bytes());
+            writer.bytes(&version.to_le_bytes());
+        }
+    }
+}
+
+/// The same as a constant of the type.
 struct Of<T>(PhantomData<T>);
 
 impl<T: HasSchema> Of<T> {
-    const LAYOUT: u64 = {
+    const KNOWN: Known = {
         assert!(T::BYTES_MAX <= u32::MAX as usize, "a value may take more than 4 GiB: bound its lists");
-        T::SCHEMA.layout()
+        Known { schema: T::SCHEMA, layout: T::SCHEMA.layout(), parts: Versions::of_parts(T::SCHEMA) }
     };
-    const PARTS: Versions = Versions::of_parts(T::SCHEMA);
 }
