@@ -173,10 +173,15 @@ impl Settings {
     fn load_with<T: Section>(path: &Path) -> Result<(Self, T), SettingsError> {
         let text = read_file(path, "with --config PATH")?;
         let (mut settings, game) = Self::parse_with(&path.display().to_string(), &text)?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let Self { server, recorder, recording, saves, browser, analytics, object_store, .. } = &mut settings;
-        analytics.lie_in(&folder);
-        object_store.lie_in(&folder);
+        settings.lie_in(path.parent().unwrap_or(Path::new("")));
+        Ok((settings, game))
+    }
+
+    /// The folder of the file, which relative paths start from.
+    fn lie_in(&mut self, folder: &Path) {
+        let Self { server, recorder, recording, saves, browser, analytics, object_store, .. } = self;
+        analytics.lie_in(folder);
+        object_store.lie_in(folder);
         let journal = if let TokenJournalFile::Named(file) = &mut server.token_journal { Some(file) } else { None };
         let files = [server.private_key_file.as_mut(), recorder.rules.as_mut(), saves.folder.as_mut(), journal];
         let files = files.into_iter().chain([recording.folder.as_mut()]);
@@ -184,7 +189,7 @@ impl Settings {
         for file in files.chain(of_browsers).flatten() {
             *file = folder.join(&*file);
         }
-        Ok((Self { folder: Some(folder), ..settings }, game))
+        self.folder = Some(folder.to_owned());
     }
 
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
@@ -200,18 +205,36 @@ impl Settings {
     fn parse_with<T: Section>(file: &str, text: &str) -> Result<(Self, T), SettingsError> {
         let document = Document::parse(file, text)?;
         let mut mistakes = Vec::new();
-        document.check_sections(&SECTIONS, &mut mistakes);
-        let server: ServerSettings = document.section("server", &mut mistakes);
-        let replication: ReplicationSettings = document.section("replication", &mut mistakes);
-        let overload: OverloadSettings = document.section("overload", &mut mistakes);
-        let saves: SavesSettings = document.section("saves", &mut mistakes);
-        let long_tasks: LongTaskSettings = document.section("long_tasks", &mut mistakes);
-        let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
-        let recording: RecordingSettings = document.section("recording", &mut mistakes);
-        let browser: BrowserSettings = document.section("browser", &mut mistakes);
-        let analytics: AnalyticsSettings = document.section("analytics", &mut mistakes);
-        let object_store: ObjectStoreSettings = document.section("object_store", &mut mistakes);
         let game: T = document.section("game", &mut mistakes);
+        let settings = Self::read(&document, file, text, section::keys_of::<T>(), mistakes)?;
+        Ok((settings, game))
+    }
+
+    /// All but the game's section, of which the keys are known and the mistakes found already. Apart from it, since
+    /// what has no type of a game in it is compiled once and not with every game.
+    fn read(
+        document: &Document<'_>,
+        file: &str,
+        text: &str,
+        keys_of_game: Option<&'static [&'static str]>,
+        mut mistakes: Vec<Mistake>,
+    ) -> Result<Self, SettingsError> {
+        document.check_sections(&SECTIONS, &mut mistakes);
+        let settings = Self {
+            server: document.section("server", &mut mistakes),
+            replication: document.section("replication", &mut mistakes),
+            overload: document.section("overload", &mut mistakes),
+            saves: document.section("saves", &mut mistakes),
+            long_tasks: document.section("long_tasks", &mut mistakes),
+            recorder: document.section("recorder", &mut mistakes),
+            recording: document.section("recording", &mut mistakes),
+            browser: document.section("browser", &mut mistakes),
+            analytics: document.section("analytics", &mut mistakes),
+            object_store: document.section("object_store", &mut mistakes),
+            file: file.to_owned(),
+            text: text.to_owned(),
+            folder: None,
+        };
         document.point_to_right_section(
             &[
                 ("server", section::keys_of::<ServerSettings>()),
@@ -224,27 +247,12 @@ impl Settings {
                 ("browser", section::keys_of::<BrowserSettings>()),
                 ("analytics", section::keys_of::<AnalyticsSettings>()),
                 ("object_store", section::keys_of::<ObjectStoreSettings>()),
-                ("game", section::keys_of::<T>()),
+                ("game", keys_of_game),
             ],
             &mut mistakes,
         );
         SettingsError::unless_empty(mistakes)?;
-        let settings = Self {
-            server,
-            replication,
-            overload,
-            saves,
-            long_tasks,
-            recorder,
-            recording,
-            browser,
-            analytics,
-            object_store,
-            file: file.to_owned(),
-            text: text.to_owned(),
-            folder: None,
-        };
-        Ok((settings, game))
+        Ok(settings)
     }
 
     /// The settings as a recording keeps them, as TOML: `[game]` whole, and of all other sections the numbers and booleans.

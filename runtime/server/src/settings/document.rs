@@ -247,21 +247,12 @@ impl<'t> Document<'t> {
         table: &Table<'t>,
         mistakes: &mut Vec<Mistake>,
     ) -> T {
-        self.check_keys::<T>(name, table, mistakes);
-        let known = keys_of::<T>();
-        let is_known = |key: &Key<'t>| known.is_none_or(|known| known.contains(&&**key.get_ref()));
-        let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
-        let known_only: Table<'t> = entries.filter(|(key, _)| is_known(key)).collect();
-
+        let known_only = self.known_keys(name, table, keys_of::<T>(), mistakes);
         let (value, whole) = match read::<T>(known_only.clone(), place.clone()) {
             Ok(value) => (value, true),
             Err(error) => {
-                let count_before = mistakes.len();
-                let well_typed = self.read_key_by_key::<T>(name, known_only, mistakes);
-                if mistakes.len() == count_before {
-                    let span = error.span().unwrap_or(header.clone());
-                    mistakes.push(self.mistake(span, name, "", plain(error.message())));
-                }
+                let alone = |table: Table<'t>, span| read::<T>(table, span).err();
+                let well_typed = self.well_typed_keys(name, header.clone(), known_only, &error, &alone, mistakes);
                 match read::<T>(well_typed, place) {
                     Ok(value) => (value, false),
                     Err(_) => return T::default(),
@@ -298,9 +289,21 @@ impl<'t> Document<'t> {
         }
     }
 
-    fn check_keys<T: Section>(&self, section: &str, table: &Table<'t>, mistakes: &mut Vec<Mistake>) {
-        let Some(known) = keys_of::<T>() else { return };
-        for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
+    /// The keys that the section's type knows; notes the others. All if it takes any.
+    fn known_keys(
+        &self,
+        section: &str,
+        table: &Table<'t>,
+        known: Option<&[&str]>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Table<'t> {
+        let Some(known) = known else { return table.clone() };
+        let mut known_only = Table::new();
+        for (key, value) in table.iter() {
+            if known.contains(&&**key.get_ref()) {
+                known_only.insert(key.clone(), value.clone());
+                continue;
+            }
             let hint = match nearest(key.get_ref(), known.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None if known.is_empty() => "this section has none; remove it".to_owned(),
@@ -308,16 +311,27 @@ impl<'t> Document<'t> {
             };
             mistakes.push(self.mistake(key.span(), section, key.get_ref(), format!("{UNKNOWN_KEY}; {hint}")));
         }
+        known_only
     }
 
-    /// Each key on its own, so that all the wrong ones are found and not only the first. Returns the others.
-    fn read_key_by_key<T: Section>(&self, section: &str, table: Table<'t>, mistakes: &mut Vec<Mistake>) -> Table<'t> {
+    /// Each key on its own, so that all the wrong ones are found and not only the first. Returns the others. `whole` is
+    /// what was wrong when all were read at once, `alone` what is wrong with some of them.
+    fn well_typed_keys(
+        &self,
+        section: &str,
+        header: Range<usize>,
+        table: Table<'t>,
+        whole: &toml::de::Error,
+        alone: &dyn Fn(Table<'t>, Range<usize>) -> Option<toml::de::Error>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Table<'t> {
         let mut well_typed = Table::new();
+        let count_before = mistakes.len();
         for (key, value) in table {
-            let alone: Table<'t> = std::iter::once((key.clone(), value.clone())).collect();
-            match read::<T>(alone, value.span()) {
+            let itself: Table<'t> = std::iter::once((key.clone(), value.clone())).collect();
+            match alone(itself, value.span()) {
                 // A type without defaults misses the other keys when it is shown one; that is not this key's fault.
-                Err(error) if !error.message().starts_with("missing field") => {
+                Some(error) if !error.message().starts_with("missing field") => {
                     let span = error.span().unwrap_or(value.span());
                     mistakes.push(self.mistake(span, section, key.get_ref(), plain(error.message())));
                 }
@@ -325,6 +339,10 @@ impl<'t> Document<'t> {
                     well_typed.insert(key, value);
                 }
             }
+        }
+        if mistakes.len() == count_before {
+            let span = whole.span().unwrap_or(header);
+            mistakes.push(self.mistake(span, section, "", plain(whole.message())));
         }
         well_typed
     }
@@ -354,6 +372,8 @@ fn holds_tables(value: &DeValue<'_>) -> bool {
     value.as_table().is_some_and(|table| !table.is_empty() && table.values().all(|value| value.get_ref().is_table()))
 }
 
+/// Its code is as long as the type has fields, and it is called from three places.
+#[inline(never)]
 fn read<'t, T: Section>(table: Table<'t>, span: Range<usize>) -> Result<T, toml::de::Error> {
     T::deserialize(ValueDeserializer::from(Spanned::new(span, DeValue::Table(table))))
 }
