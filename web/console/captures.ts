@@ -72,7 +72,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
     key: ({ path }) => path,
     sortedBy: "saved (UTC)",
     openLabel: "open in the viewer",
-    empty: "Nothing was bad enough to be kept, or this server keeps nothing.",
+    empty: "None: nothing was bad enough to be kept, this server keeps none, or none has the words above.",
     open: (capture) => {
       // At once: a browser lets a page open a window in a click only.
       const opened = window.open("/viewer", "_blank");
@@ -92,12 +92,20 @@ export function captures({ model, signIn }: Surroundings): Panel {
       { name: "size", cell: (capture) => bytes(capture.bytes), by: (capture) => capture.bytes, isNumber: true },
     ],
   });
+  const filter = h("input", { type: "search", placeholder: "trigger, scope or world", "aria-label": "Only captures whose trigger, scope or world has" });
+  let all: Capture[] = [];
+  const show = () => {
+    const wanted = filter.value.trim().toLowerCase();
+    table.set(all.filter(({ trigger, name, world }) => [trigger, name, world].join(" ").toLowerCase().includes(wanted)));
+  };
+  filter.addEventListener("input", show);
   let isOpen = false;
   let known = -1;
   let timer: number | undefined;
   const load = async () => {
     try {
-      table.set(await list());
+      all = await list();
+      show();
       problem.textContent = "";
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);
@@ -118,7 +126,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
   return {
     name: "captures",
     title: "Captures",
-    element: h("section", { "aria-label": "Captures" }, h("div", { class: "head" }, h("h2", {}, "Captures"), save), h("p", { class: "quiet" }, "A click opens the picture: which world and scope had the time, and who had the core."), problem, table.element),
+    element: h("section", { "aria-label": "Captures" }, h("div", { class: "head" }, h("h2", {}, "Captures"), filter, save), h("p", { class: "quiet" }, "A click opens the picture: which world and scope had the time, and who had the core."), problem, table.element),
     open: () => {
       isOpen = true;
       known = model.second?.recorder?.captures ?? -1;

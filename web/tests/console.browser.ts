@@ -138,6 +138,12 @@ test("a bad frame is opened, and its slow world found in the picture", () =>
     const captures = section(page, "Captures").locator("tbody tr");
     const row = captures.filter({ has: cell(page, "scope") }).filter({ has: cell(page, `${kind} ${id}`) }).first();
     await row.waitFor();
+    const words = section(page, "Captures").getByRole("searchbox");
+    await words.fill("no such words");
+    await captures.first().waitFor({ state: "detached" });
+    await words.fill(`${kind} ${id}`.toUpperCase());
+    await row.waitFor();
+    assert.equal(await captures.count(), await captures.filter({ has: cell(page, `${kind} ${id}`) }).count());
     const [viewer] = await Promise.all([page.context().waitForEvent("page"), row.locator("button").click()]);
     await viewer.waitForFunction(() => /open$|error/.test(document.body.dataset["state"] ?? ""));
     assert.equal(await viewer.locator("body").getAttribute("data-state"), "open", await viewer.locator("#error").innerText());
