@@ -47,7 +47,8 @@ pub fn throng(arguments: &[&str]) -> Command {
 ///
 /// `None` where this process is root, cannot become somebody else who may run the command, and is to go without.
 pub fn unprivileged(before: &str, arguments: &[&str]) -> Option<Command> {
-    let executable = env!("CARGO_BIN_EXE_throng");
+    let executable = executable();
+    let executable = executable.to_str().expect("a plain path");
     let line = format!("{before} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
     if is_root() {

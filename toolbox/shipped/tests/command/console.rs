@@ -2,7 +2,7 @@
 
 use std::{
     io::Write,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -229,8 +229,7 @@ fn all_rules_are_told_with_where_they_are_from() {
 fn lines_from_a_pipe_are_carried_out_one_by_one() {
     let server = Server::start(&SMALL);
     let talk = |lines: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
-        command.args(["console", &server.admin_address.to_string()]).env_remove("THRONG_PRIVATE_KEY");
+        let mut command = throng(&["console", &server.admin_address.to_string()]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it reads");

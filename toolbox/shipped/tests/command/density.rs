@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::child::{Finished, Signal, Started, alone, finish, folder, throng, wait_until};
+use crate::child::{Finished, Signal, Started, alone, executable, finish, folder, throng, wait_until};
 
 const WITHIN: Duration = Duration::from_secs(180);
 
@@ -29,7 +29,8 @@ fn instances_of_our_server_are_measured_by_its_own_metrics() {
     let options = ["--max", "2", "--seconds", "2", "--settle-s", "1", "--budget-ms", "10000", "--hz", "1"];
     let serve = ["serve", "--players", "2", "--npcs", "20", "--all-awake", "--no-recorder", "--crashes", "off"];
     let addresses = ["--address", "127.0.0.1:{port}", "--admin-address", "127.0.0.1:{metrics_port}"];
-    let command = [&[env!("CARGO_BIN_EXE_throng")], &serve[..], &addresses].concat();
+    let executable = executable();
+    let command = [&[executable.to_str().expect("a plain path")], &serve[..], &addresses].concat();
     let finished = density(&[&options[..], &["--report", place]].concat(), &command);
     let report = finished.json();
     assert_eq!((finished.status.code(), &report["passed"]), (Some(0), &true.into()), "{}", finished.stderr);

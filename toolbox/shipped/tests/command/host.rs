@@ -11,7 +11,7 @@ use serde_json::Value;
 use throng_platform::testing::not_permitted;
 
 use crate::{
-    child::{Server, alone, finish, throng, wait_until},
+    child::{Server, alone, executable, finish, throng, wait_until},
     lifecycle::{get, metric},
 };
 
@@ -98,7 +98,7 @@ impl HalfACore {
         let mut command = Command::new("sh");
         let enter = self.0.iter().map(|group| format!("echo $$ > {}/cgroup.procs && ", group.display()));
         command.args(["-c", &format!("{}exec \"$@\"", enter.collect::<String>()), "sh"]);
-        command.arg(env!("CARGO_BIN_EXE_throng")).args(program);
+        command.arg(executable()).args(program);
         command
     }
 }
