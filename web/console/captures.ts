@@ -72,7 +72,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
     key: ({ path }) => path,
     sortedBy: "saved (UTC)",
     openLabel: "open in the viewer",
-    empty: "None: nothing was bad enough to be kept, this server keeps none, or none has the words above.",
+    empty: "None: nothing was bad enough to be kept, this server keeps nothing, or none has what is looked for.",
     open: (capture) => {
       // At once: a browser lets a page open a window in a click only.
       const opened = window.open("/viewer", "_blank");
@@ -92,7 +92,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
       { name: "size", cell: (capture) => bytes(capture.bytes), by: (capture) => capture.bytes, isNumber: true },
     ],
   });
-  const filter = h("input", { type: "search", placeholder: "trigger, scope or world", "aria-label": "Only captures whose trigger, scope or world has" });
+  const filter = h("input", { type: "search", placeholder: "trigger, about or world", "aria-label": "Only captures whose trigger, about or world has" });
   let all: Capture[] = [];
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();
@@ -117,6 +117,8 @@ export function captures({ model, signIn }: Surroundings): Panel {
     save.disabled = true;
     try {
       await saveCapture("from the console");
+      // Whatever was looked for, the new one is to be seen.
+      filter.value = "";
       await load();
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);

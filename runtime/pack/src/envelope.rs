@@ -14,7 +14,7 @@
 //!
 //! A reader refuses another type, a version that it does not know, and a layout that differs from the one it has for
 //! this version: somebody changed fields and forgot the version, and a coat would have become a gun. The header of a
-//! type is a constant of the program; writing it costs a copy. Bytes of the current version cost no search; those of an
+//! type is a constant of the program; writing it costs a few stores. Bytes of the current version cost no search; those of an
 //! older one a hash over the schema.
 //!
 //! [`Schema::id`]: crate::Schema::id

@@ -177,7 +177,7 @@ impl Settings {
         Ok((settings, game))
     }
 
-    /// The folder of the file, which relative paths start from.
+    /// Has relative paths start from the folder of the file, and keeps it.
     fn lie_in(&mut self, folder: &Path) {
         let Self { server, recorder, recording, saves, browser, analytics, object_store, .. } = self;
         analytics.lie_in(folder);
@@ -210,8 +210,8 @@ impl Settings {
         Ok((settings, game))
     }
 
-    /// All but the game's section, of which the keys are known and the mistakes found already. Apart from it, since
-    /// what has no type of a game in it is compiled once and not with every game.
+    /// All sections but the game's. `mistakes` are those of the game's, which was read before. No type of a game is in
+    /// here, so that this is compiled once and not with every game.
     fn read(
         document: &Document<'_>,
         file: &str,

@@ -251,8 +251,8 @@ impl<'t> Document<'t> {
         let (value, whole) = match read::<T>(known_only.clone(), place.clone()) {
             Ok(value) => (value, true),
             Err(error) => {
-                let alone = |table: Table<'t>, span| read::<T>(table, span).err();
-                let well_typed = self.well_typed_keys(name, header.clone(), known_only, &error, &alone, mistakes);
+                let wrong = |table: Table<'t>, span| read::<T>(table, span).err();
+                let well_typed = self.well_typed_keys(name, header.clone(), known_only, &error, &wrong, mistakes);
                 match read::<T>(well_typed, place) {
                     Ok(value) => (value, false),
                     Err(_) => return T::default(),
@@ -314,22 +314,22 @@ impl<'t> Document<'t> {
         known_only
     }
 
-    /// Each key on its own, so that all the wrong ones are found and not only the first. Returns the others. `whole` is
-    /// what was wrong when all were read at once, `alone` what is wrong with some of them.
+    /// Each key on its own, so that all the wrong ones are found and not only the first. Returns the others. `read` says
+    /// what is wrong with a table of some keys; `whole` is what it said of all, and is told if no key is wrong on its own.
     fn well_typed_keys(
         &self,
         section: &str,
         header: Range<usize>,
         table: Table<'t>,
         whole: &toml::de::Error,
-        alone: &dyn Fn(Table<'t>, Range<usize>) -> Option<toml::de::Error>,
+        read: &dyn Fn(Table<'t>, Range<usize>) -> Option<toml::de::Error>,
         mistakes: &mut Vec<Mistake>,
     ) -> Table<'t> {
         let mut well_typed = Table::new();
         let count_before = mistakes.len();
         for (key, value) in table {
-            let itself: Table<'t> = std::iter::once((key.clone(), value.clone())).collect();
-            match alone(itself, value.span()) {
+            let alone: Table<'t> = std::iter::once((key.clone(), value.clone())).collect();
+            match read(alone, value.span()) {
                 // A type without defaults misses the other keys when it is shown one; that is not this key's fault.
                 Some(error) if !error.message().starts_with("missing field") => {
                     let span = error.span().unwrap_or(value.span());

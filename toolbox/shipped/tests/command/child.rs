@@ -35,7 +35,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// The command that is built with the tests, or another that `THRONG` names: what a full form measures is to be measured of a
 /// release build.
 pub fn executable() -> OsString {
-    std::env::var_os("THRONG").unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into())
+    let named = std::env::var_os("THRONG").unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into());
+    std::path::absolute(named).expect("there is a working folder").into()
 }
 
 /// The [`executable`] with `arguments`, and nothing of ours in its environment: no key, no log filter.
