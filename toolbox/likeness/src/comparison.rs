@@ -20,7 +20,7 @@ use throng_history::student::student_two_sided;
 
 use crate::{
     deal::is_beyond_deals,
-    estimate::{Estimate, PLAYERS_MIN, by_player, estimate},
+    estimate::{Estimate, PLAYERS_MIN, by_player, estimates},
     places::{self, PlacesRow},
     profile::{Measure, Profile, Sort},
     verdict::Verdict,
@@ -145,7 +145,7 @@ fn remarks(a: &Side, b: &Side) -> Vec<String> {
 fn rows(a: &Profile, b: &Profile) -> Vec<Row> {
     let measures: BTreeSet<&Measure> = a.measures().chain(b.measures()).collect();
     let estimates: Vec<(&Measure, [Option<Estimate>; 2])> =
-        measures.into_iter().map(|measure| (measure, [a, b].map(|profile| estimate(profile, measure)))).collect();
+        measures.into_iter().map(|measure| (measure, estimates([a, b], measure))).collect();
     let all_time = |side: usize| -> f64 {
         let times = estimates.iter().filter(|(measure, _)| measure.sort == Sort::Times);
         times.filter_map(|(_, sides)| sides[side]).map(|estimate| estimate.rate).sum()

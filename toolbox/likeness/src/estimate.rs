@@ -2,22 +2,17 @@
 //!
 //! A rate is a sum over a time, so its error comes from how far parts of the recording are from it. Parts are taken in two ways, and the
 //! larger error holds: players, since another recording would be of other people, and sixteen stretches of time, since what happens in a
-//! shared world happens to all who are there, and a person goes on with what it does. Where players are few they are taken to be as far
+//! shared world happens to all who are there, and a person goes on with what it does ([`stretches`](crate::stretches)). Where players are few they are taken to be as far
 //! apart as those of the other side; where both are few, time alone speaks: that says how these would play on, and nothing of others.
 
 use crate::{
     deal::Part,
-    profile::{BLOCKS, Measure, PlayerProfile, Profile},
+    profile::{Measure, PlayerProfile, Profile},
+    stretches::{STRETCHES_MIN, Stretches, error_in_pairs, stretches},
 };
 
-/// Stretches of time.
-const STRETCHES: usize = 16;
-const BLOCKS_EACH: usize = BLOCKS / STRETCHES;
-const _: () = assert!(BLOCKS_EACH * STRETCHES == BLOCKS);
 /// Fewer players than that say nothing of how far players are apart.
 pub(crate) const PLAYERS_MIN: usize = 6;
-/// Fewer stretches with anybody in them say nothing.
-const STRETCHES_MIN: usize = 6;
 
 /// A rate with its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,25 +69,23 @@ impl Estimate {
     }
 }
 
-/// How often a measure was in a profile. `None`: too little was played to say.
-pub(crate) fn estimate(profile: &Profile, measure: &Measure) -> Option<Estimate> {
+/// How often a measure was in two profiles that are held against each other. `None`: too little was played to say.
+pub(crate) fn estimates(sides: [&Profile; 2], measure: &Measure) -> [Option<Estimate>; 2] {
+    let by_time = sides.map(|side| stretches(side, measure));
+    let in_pairs = error_in_pairs(sides, measure, &by_time);
+    [0, 1].map(|side| estimate(sides[side], measure, &by_time[side], in_pairs))
+}
+
+/// `in_pairs`: see [`error_in_pairs`].
+fn estimate(profile: &Profile, measure: &Measure, by_time: &Stretches, in_pairs: f64) -> Option<Estimate> {
     let by_player = by_player(profile, measure);
-    let mut by_time = vec![(0.0, 0.0); STRETCHES];
-    for player in &profile.players {
-        for (block, seconds) in player.exposure_s(measure.sort).iter().enumerate() {
-            by_time[block / BLOCKS_EACH].1 += seconds;
-        }
-        for (block, value) in player.values.get(measure).into_iter().flatten().enumerate() {
-            by_time[block / BLOCKS_EACH].0 += value;
-        }
-    }
-    by_time.retain(|part| part.1 > 0.0);
+    let by_time: Vec<Part> = by_time.iter().copied().filter(|part| part.1 > 0.0).collect();
     let total: f64 = by_player.iter().map(|part| part.0).sum();
     let exposure: f64 = by_player.iter().map(|part| part.1).sum();
     let rate = total / exposure;
-    let enough = [(&by_time, STRETCHES_MIN), (&by_player, PLAYERS_MIN)];
-    let errors = enough.into_iter().filter(|(parts, least)| parts.len() >= *least);
-    let errors = errors.map(|(parts, _)| (error(parts, rate, exposure), parts.len() as u32 - 1));
+    let enough = [(&by_time, STRETCHES_MIN, in_pairs), (&by_player, PLAYERS_MIN, 1.0)];
+    let errors = enough.into_iter().filter(|(parts, least, _)| parts.len() >= *least);
+    let errors = errors.map(|(parts, _, factor)| (factor * error(parts, rate, exposure), parts.len() as u32 - 1));
     let (largest, degrees) = errors.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let players = by_player.len();
     let is_enough = players >= PLAYERS_MIN && rate > 0.0;
@@ -121,7 +114,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::profile::Sort;
+    use crate::{
+        profile::{BLOCKS, Sort},
+        stretches::BLOCKS_EACH,
+    };
 
     fn player(each_block: impl Fn(usize) -> f64) -> PlayerProfile {
         let values = BTreeMap::from([(Measure::new(Sort::Packets, "inputs"), (0..BLOCKS).map(each_block).collect())]);
@@ -129,7 +125,9 @@ mod tests {
     }
 
     fn of(players: Vec<PlayerProfile>) -> Option<Estimate> {
-        estimate(&Profile { seconds: 96.0, players }, &Measure::new(Sort::Packets, "inputs"))
+        let side = Profile { seconds: 96.0, players, ..Profile::default() };
+        let [estimate, _] = estimates([&side, &side], &Measure::new(Sort::Packets, "inputs"));
+        estimate
     }
 
     #[test]

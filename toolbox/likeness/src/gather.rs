@@ -33,8 +33,10 @@ use throng_world::{
 use crate::{
     clock::WorldClocks,
     measures::{BYTES, INPUTS, INPUTS_CHANGED, JOURNEYS, Kinds, LOGINS, METRES, Measures, NEAR, REQUESTS},
+    meetings::Meetings,
     outline::Outline,
     profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort, spell_of},
+    spread::{SpreadSums, WorldSums, add_world},
     times::OwnTimes,
     who::Who,
 };
@@ -58,6 +60,9 @@ pub(crate) struct Gatherer<'a> {
     clocks: WorldClocks,
     worlds: HashMap<WorldId, Seen>,
     players: Vec<Player>,
+    /// By group.
+    spreads: Vec<SpreadSums>,
+    meetings: Vec<Meetings>,
     by_client: HashMap<u64, usize>,
     by_key: HashMap<ClientKey, usize>,
     measures: Measures,
@@ -99,6 +104,8 @@ struct Seen {
     here: Vec<Here>,
     /// The group of all who are here, if it is one.
     group: Option<usize>,
+    /// What each group has of it.
+    sums: Vec<WorldSums>,
 }
 
 struct Here {
@@ -132,6 +139,8 @@ impl<'a> Gatherer<'a> {
             clocks: WorldClocks::default(),
             worlds: HashMap::new(),
             players: Vec::new(),
+            spreads: vec![SpreadSums::default(); groups.len()],
+            meetings: vec![Meetings::default(); groups.len()],
             by_client: HashMap::new(),
             by_key: HashMap::new(),
             kinds: Kinds::of(schema, &mut measures),
@@ -146,7 +155,17 @@ impl<'a> Gatherer<'a> {
     pub fn finish(mut self) -> Vec<Profile> {
         self.share_out();
         let seconds = (self.outline.seconds - self.begin_s).max(0.0);
-        let mut profiles = vec![Profile { seconds, players: Vec::new() }; self.groups.len()];
+        // In their order, so that the same recording gives the same numbers.
+        let left: BTreeMap<WorldId, Seen> = self.worlds.drain().collect();
+        left.values().for_each(|world| add_world(&mut self.spreads, &world.sums));
+        let groups = self.spreads.iter().map(|sums| sums.spread(&self.measures)).zip(&self.meetings);
+        let empty = |(spread, meetings): (_, &Meetings)| Profile {
+            seconds,
+            players: Vec::new(),
+            spread,
+            company: meetings.company(),
+        };
+        let mut profiles: Vec<Profile> = groups.map(empty).collect();
         for player in self.players {
             let Player { group: Some(group), played_s, alone_s, values, places, .. } = player else { continue };
             if played_s.iter().all(|seconds| *seconds <= 0.0) {
@@ -209,7 +228,7 @@ impl<'a> Gatherer<'a> {
     /// Gives what the pending world has cost to those who were there.
     fn share_out(&mut self) {
         let Self { worlds, players, measures, times, pending, .. } = self;
-        let world = pending.world.and_then(|world| worlds.get(&world)).filter(|world| !world.here.is_empty());
+        let world = pending.world.and_then(|world| worlds.get_mut(&world)).filter(|world| !world.here.is_empty());
         // What was taken meanwhile is over in any case.
         let (Some(world), Some(block)) = (world, pending.block) else {
             times.take(|_, _| {});
@@ -217,26 +236,29 @@ impl<'a> Gatherer<'a> {
             return;
         };
         let share = 1.0 / world.here.len() as f64;
-        for here in &world.here {
+        let Seen { here, group, stay, sums, .. } = world;
+        for here in &*here {
             let player = &mut players[here.player];
-            if player.group.is_some() {
+            if let Some(group) = player.group {
                 player.played_s[block] += pending.seconds;
-                player.add(world.stay, block, pending.seconds);
+                player.add(*stay, block, pending.seconds);
+                sums[group].played_s += pending.seconds;
             }
         }
         let mut give = |measure: usize, value: f64| {
-            world.here.iter().for_each(|here| players[here.player].add(measure, block, value * share));
+            here.iter().for_each(|here| players[here.player].add(measure, block, value * share));
+            group.iter().for_each(|group| sums[*group].add(measure, value));
         };
-        if world.group.is_some() {
+        if group.is_some() {
             pending.counted.iter().for_each(|(counter, count)| give(measures.counter(*counter), *count as f64));
         }
         times.take(|subsystem, taken_us| {
-            if let Some(measure) = measures.subsystem(subsystem).filter(|_| world.group.is_some()) {
+            if let Some(measure) = measures.subsystem(subsystem).filter(|_| group.is_some()) {
                 give(measure, taken_us);
             }
         });
-        if world.group.is_some() {
-            world.here.iter().for_each(|here| players[here.player].alone_s[block] += pending.seconds);
+        if group.is_some() {
+            here.iter().for_each(|here| players[here.player].alone_s[block] += pending.seconds);
         }
         pending.empty();
     }
@@ -265,19 +287,27 @@ impl<'a> Gatherer<'a> {
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(world.rate_hz);
         let places: Vec<Option<[f32; 2]>> = tick.world.places_of_players().map(|(_, place)| place).collect();
+        let groups: Vec<Option<usize>> = world.here.iter().map(|here| self.players[here.player].group).collect();
         for (index, (here, place)) in world.here.iter_mut().zip(&places).enumerate() {
             let before = std::mem::replace(&mut here.place, *place);
             let seconds = second.saturating_sub(std::mem::replace(&mut here.second, second)).min(REST_S_MAX);
             let player = &mut self.players[here.player];
-            let (Some(place), Some(_), Some(block), 1..) = (*place, player.group, block, seconds) else { continue };
-            let [x_m, z_m] = place.map(|m| (m / CELL_M).floor() as i32).map(|cell| cell.saturating_mul(CELL_M as i32));
+            let (Some(place), Some(group), Some(block), 1..) = (*place, player.group, block, seconds) else { continue };
+            let [x_m, z_m] = cell_of(place);
             let cell = Cell { kind: world.kind.clone(), x_m, z_m };
-            *player.places.entry((spell_of(block), cell)).or_default() += seconds;
             let walked_m = before.map(|before| away_m(before, place)).filter(|way| *way <= WALK_M_MAX);
             player.add(METRES, block, walked_m.unwrap_or_default().into());
-            let others = places.iter().enumerate().filter(|(other, _)| *other != index);
-            let near = others.filter(|(_, other)| other.is_some_and(|other| away_m(other, place) <= NEAR_M));
-            player.add(NEAR, block, near.count() as f64 * f64::from(seconds));
+            let (mut near, mut mates, mut met) = (0, 0, 0);
+            for (other, place_of_other) in places.iter().enumerate().filter(|(other, _)| *other != index) {
+                let Some(place_of_other) = *place_of_other else { continue };
+                let is_mate = groups[other] == Some(group);
+                near += u32::from(away_m(place_of_other, place) <= NEAR_M);
+                mates += u32::from(is_mate);
+                met += u32::from(is_mate && cell_of(place_of_other) == [x_m, z_m]);
+            }
+            player.add(NEAR, block, f64::from(near) * f64::from(seconds));
+            self.meetings[group].add(cell.clone(), seconds, mates, met);
+            *player.places.entry((spell_of(block), cell)).or_default() += seconds;
         }
     }
 }
@@ -298,7 +328,7 @@ impl ReplayWatch for Gatherer<'_> {
             self.share_out();
             (self.pending.world, self.pending.block) = (Some(world), block);
         }
-        let measures = &mut self.measures;
+        let (measures, groups) = (&mut self.measures, self.groups.len());
         let seen = self.worlds.entry(world).or_insert_with(|| Seen {
             kind: plan.kind.as_str().into(),
             stay: measures.number(Measure::new(Sort::Worlds, &format!("time in {}", plan.kind))),
@@ -307,6 +337,7 @@ impl ReplayWatch for Gatherer<'_> {
             second: 0,
             here: Vec::new(),
             group: None,
+            sums: vec![WorldSums::default(); groups],
         });
         let ticks = seen.tick.replace(tick.tick).map_or(1, |before| tick.tick.saturating_sub(before));
         let rate = u32::from(seen.rate_hz);
@@ -346,9 +377,16 @@ impl ReplayWatch for Gatherer<'_> {
             self.share_out();
             self.pending.world = None;
         }
-        self.worlds.remove(&world);
+        if let Some(seen) = self.worlds.remove(&world) {
+            add_world(&mut self.spreads, &seen.sums);
+        }
         self.clocks.forget(world);
     }
+}
+
+/// The corner of a place's cell (m).
+fn cell_of(place: [f32; 2]) -> [i32; 2] {
+    place.map(|m| ((m / CELL_M).floor() as i32).saturating_mul(CELL_M as i32))
 }
 
 fn away_m(one: [f32; 2], other: [f32; 2]) -> f32 {

@@ -17,6 +17,8 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
+use crate::spread::Spread;
+
 /// Blocks that a recording's time is cut into.
 pub const BLOCKS: usize = 48;
 /// Spells that it is cut into for places: long ones, since a person stays where it is for a while.
@@ -110,6 +112,10 @@ pub struct Profile {
     /// How long the recording is, without its first seconds (s).
     pub seconds: f64,
     pub players: Vec<PlayerProfile>,
+    /// Over how many worlds it is.
+    pub spread: Spread,
+    /// How many others of these a player has in its cell at a time, beyond those whom it would meet there if all went their own ways.
+    pub company: f64,
 }
 
 impl Profile {

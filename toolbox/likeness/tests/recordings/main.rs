@@ -111,6 +111,10 @@ fn people_beside_bots_in_one_server_are_told_apart() {
     let (casts, counted) = (sum(&all.profiles[0], "casts", Sort::Counts), Casts::of(&recorded).counted());
     assert!(counted > 10_000 && (casts - counted as f64).abs() < 0.01, "{casts} and {counted}");
     assert!(all.profiles[0].shared_share() < 1e-9);
+    // One world has all of it, in which everybody goes its own way.
+    let (spread, company) = (&all.profiles[0].spread, all.profiles[0].company);
+    assert!(spread.played == 1.0 && spread.of_worlds.values().all(|worlds| *worlds == 1.0), "{spread:?}");
+    assert!(company < 0.2, "{company}");
 }
 
 /// What the only world of a recording counts as casts, tick by tick.

@@ -61,7 +61,8 @@ fn unlike(seed: u64, players: usize, more: &str) -> Profile {
             player.values.insert(Measure::new(Sort::Counts, name), minutes.iter().map(block).collect());
         }
     }
-    Profile { seconds: BLOCK_S * BLOCKS as f64, players }
+    let spread = each_alone(players.len(), MEASURES.map(|(name, _)| (Sort::Counts, name)));
+    Profile { seconds: BLOCK_S * BLOCKS as f64, players, spread, company: 0.0 }
 }
 
 /// In how many of so many equal pairs something is named.
