@@ -15,6 +15,9 @@ const TIMES = new Set(["frame", "tick", "subsystem", "scope", "lock-wait", "run-
 /** A list is asked for again so often at most, when the server says that there are more (ms). */
 const AGAIN_AFTER_MS = 1_000;
 
+/** What it was kept for. */
+const keptFor = ({ trigger }: Capture): string => trigger ?? "cannot be read";
+
 function measured(capture: Capture): string {
   const { trigger, measured: took, allowed } = capture;
   if (trigger === null || took === null || !TIMES.has(trigger)) return "";
@@ -72,7 +75,6 @@ export function captures({ model, signIn }: Surroundings): Panel {
     key: ({ path }) => path,
     sortedBy: "saved (UTC)",
     openLabel: "open in the viewer",
-    empty: "None: nothing was bad enough to be kept, this server keeps nothing, or none has what is looked for.",
     open: (capture) => {
       // At once: a browser lets a page open a window in a click only.
       const opened = window.open("/viewer", "_blank");
@@ -84,7 +86,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
     },
     headings: [
       { name: "saved (UTC)", cell: ({ saved_unix_s }) => moment(saved_unix_s), by: ({ saved_unix_s }) => saved_unix_s, isNumber: true },
-      { name: "trigger", cell: ({ trigger }) => trigger ?? "cannot be read", by: ({ trigger }) => trigger ?? "" },
+      { name: "trigger", cell: keptFor, by: keptFor },
       { name: "about", cell: ({ name }) => name ?? "", by: ({ name }) => name ?? "" },
       { name: "world", cell: ({ world }) => world ?? "", by: ({ world }) => world ?? "" },
       { name: "took", cell: measured, by: ({ measured: took }) => took ?? 0, isNumber: true },
@@ -96,7 +98,9 @@ export function captures({ model, signIn }: Surroundings): Panel {
   let all: Capture[] = [];
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();
-    table.set(all.filter(({ trigger, name, world }) => [trigger, name, world].join(" ").toLowerCase().includes(wanted)));
+    const has = (capture: Capture) => [keptFor(capture), capture.name, capture.world].join(" ").toLowerCase().includes(wanted);
+    const whyNone = all.length > 0 ? "None of them has what is looked for." : model.second?.recorder === null ? "None: this server runs without a recorder." : "None: nothing was bad enough to be kept.";
+    table.set(all.filter(has), whyNone);
   };
   filter.addEventListener("input", show);
   let isOpen = false;

@@ -67,12 +67,12 @@ export class FindingList {
   private shown: string | undefined;
 
   constructor(
-    private readonly model: Model,
+    private readonly found: Surroundings["found"],
     private readonly go: Surroundings["go"],
   ) {}
 
   update(): void {
-    const found = findings(this.model);
+    const found = this.found();
     const where = JSON.stringify(found.map(({ where }) => where));
     if (where !== this.shown) {
       this.shown = where;

@@ -4,7 +4,7 @@ import { byId, h } from "../elements/dom.ts";
 import { toggleTheme, watchTheme } from "../elements/theme.ts";
 import { captures } from "./captures.ts";
 import { ms } from "./figures.ts";
-import { findings } from "./findings.ts";
+import { type Finding, findings } from "./findings.ts";
 import { host } from "./host.ts";
 import { askForKey, hasKey } from "./key.ts";
 import { Model } from "./model.ts";
@@ -31,15 +31,16 @@ let streamState: StreamState = "connecting";
 let streamWords = "";
 let heardAt = performance.now();
 let current: Panel | undefined;
-let isSomethingWrong = false;
+let found: Finding[] = [];
 model.onChange((part) => {
-  if (part === "second") isSomethingWrong = findings(model).length > 0;
+  if (part === "second") found = findings(model);
 });
 /** The most worlds that hung at once lately, and until when that is shown. */
 let hung = { worlds: 0, until: 0 };
 
 const surroundings: Surroundings = {
   model,
+  found: () => found,
   go: (where) => {
     location.hash = `#/${where}`;
   },
@@ -85,7 +86,7 @@ function showState(): void {
     [text, mood] = [health.state, health.state === "stuck" ? "bad" : "good"];
     const now = performance.now();
     if (now >= hung.until || health.worlds_stuck >= hung.worlds) hung = { worlds: health.worlds_stuck, until: now + HUNG_FOR_MS };
-    if (mood === "good" && isSomethingWrong) mood = "warn";
+    if (mood === "good" && found.length > 0) mood = "warn";
     if (health.state !== "stuck" && hung.worlds > 0) [text, mood] = [hung.worlds === 1 ? "1 world hangs" : `${hung.worlds} worlds hang`, "bad"];
   }
   pill.textContent = text;

@@ -7,8 +7,8 @@ import { isLong } from "../elements/frames.ts";
 import { bytes, count, counted } from "../elements/quantity.ts";
 import { Chart } from "./chart.ts";
 import type { Second } from "./document.ts";
-import { FindingList } from "./findings.ts";
 import { bytesPerSecond, cores, megabytes, moment, ms, percent, us } from "./figures.ts";
+import { FindingList } from "./findings.ts";
 import type { Panel, Surroundings } from "./panel.ts";
 import { Strip } from "./strip.ts";
 import { subsystemTable } from "./subsystems.ts";
@@ -96,9 +96,9 @@ function tiles(): Tile[] {
   ];
 }
 
-export function overview({ model, go }: Surroundings): Panel {
+export function overview({ model, found, go }: Surroundings): Panel {
   const all = tiles();
-  const wrong = new FindingList(model, go);
+  const wrong = new FindingList(found, go);
   const strip = new Strip(model);
   const charts = [
     new Chart(model, { name: "Players", value: (moment) => moment.players, text: count }),

@@ -1,5 +1,6 @@
 // A panel: one of the console's views, which is told when it is looked at and when something new has come.
 
+import type { Finding } from "./findings.ts";
 import type { Model, Part } from "./model.ts";
 
 export interface Panel {
@@ -18,6 +19,8 @@ export interface Panel {
 /** What panels are given. */
 export interface Surroundings {
   model: Model;
+  /** What is wrong now, made once a second. */
+  found: () => Finding[];
   /** Leads to a panel: `world/7`. */
   go: (where: string) => void;
   /** Something that needs a key is to be done: asks for one if there is none. False: nobody gave one. */

@@ -72,8 +72,10 @@ export class LiveTable<Row> {
     });
   }
 
-  set(rows: Row[]): void {
+  /** `whyNone`: what is said if there are none, where that differs from time to time. */
+  set(rows: Row[], whyNone?: string): void {
     this.rows = rows;
+    if (whyNone !== undefined) this.nothing.textContent = whyNone;
     this.fill(false);
   }
 

@@ -141,6 +141,7 @@ test("a bad frame is opened, and its slow world found in the picture", () =>
     const words = section(page, "Captures").getByRole("searchbox");
     await words.fill("no such words");
     await captures.first().waitFor({ state: "detached" });
+    await section(page, "Captures").getByText("None of them has what is looked for.").waitFor();
     await words.fill(`${kind} ${id}`.toUpperCase());
     await row.waitFor();
     await captures.filter({ hasNotText: `${kind} ${id}` }).first().waitFor({ state: "detached" });
