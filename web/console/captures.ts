@@ -75,6 +75,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
     key: ({ path }) => path,
     sortedBy: "saved (UTC)",
     openLabel: "open in the viewer",
+    empty: "",
     open: (capture) => {
       // At once: a browser lets a page open a window in a click only.
       const opened = window.open("/viewer", "_blank");
@@ -96,11 +97,12 @@ export function captures({ model, signIn }: Surroundings): Panel {
   });
   const filter = h("input", { type: "search", placeholder: "trigger, about or world", "aria-label": "Only captures whose trigger, about or world has" });
   let all: Capture[] = [];
+  /** Nothing is said before the server has told, nor where it cannot. */
+  let whyNone = "";
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();
     const has = (capture: Capture) => [keptFor(capture), capture.name, capture.world].join(" ").toLowerCase().includes(wanted);
-    const whyNone = all.length > 0 ? "None of them has what is looked for." : model.second?.recorder === null ? "None: this server runs without a recorder." : "None: nothing was bad enough to be kept.";
-    table.set(all.filter(has), whyNone);
+    table.set(all.filter(has), all.length > 0 ? "None of them has what is looked for." : whyNone);
   };
   filter.addEventListener("input", show);
   let isOpen = false;
@@ -109,6 +111,7 @@ export function captures({ model, signIn }: Surroundings): Panel {
   const load = async () => {
     try {
       all = await list();
+      whyNone = "None: nothing was bad enough to be kept.";
       show();
       problem.textContent = "";
     } catch (error) {

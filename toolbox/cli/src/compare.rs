@@ -262,10 +262,9 @@ fn in_words(row: &Row) -> String {
 
 fn tell_places(places: &PlacesRow) -> std::io::Result<()> {
     say(format_args!(
-        "places: {:.1} % of the time elsewhere, of which chance makes {:.1} %, or {:.1} % in groups like theirs: {}",
+        "places: {:.1} % of the time elsewhere, of which chance makes {:.1} %: {}",
         100.0 * places.elsewhere,
         100.0 * places.by_chance,
-        100.0 * places.by_chance_in_groups,
         places.verdict.name()
     ))?;
     if !places.verdict.is_named() {

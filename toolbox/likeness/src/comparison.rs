@@ -23,6 +23,7 @@ use crate::{
     estimate::{Estimate, PLAYERS_MIN, by_player, estimates},
     places::{self, PlacesRow},
     profile::{Measure, Profile, Sort},
+    stretches::APART_MAX,
     verdict::Verdict,
 };
 
@@ -48,11 +49,15 @@ pub struct Row {
     pub difference_percent: Option<f64>,
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
+    /// Whether stretches of time of both sides were held against each other in pairs.
+    pub in_pairs: bool,
 }
 
 /// Whom a side is of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
+    /// How long its recording is, without the first seconds (s).
+    pub seconds: f64,
     pub players: usize,
     pub played_s: f64,
     /// Players at a time, on average.
@@ -111,7 +116,8 @@ impl Comparison {
 fn side_of(profile: &Profile) -> Side {
     let played_s = profile.played_s();
     let players_at_a_time = if profile.seconds > 0.0 { played_s / profile.seconds } else { 0.0 };
-    Side { players: profile.players.len(), played_s, players_at_a_time, shared_share: profile.shared_share() }
+    let (seconds, shared_share) = (profile.seconds, profile.shared_share());
+    Side { seconds, players: profile.players.len(), played_s, players_at_a_time, shared_share }
 }
 
 fn remarks(a: &Side, b: &Side) -> Vec<String> {
@@ -121,6 +127,12 @@ fn remarks(a: &Side, b: &Side) -> Vec<String> {
         remarks.push(format!(
             "a has {at_a:.1} players at a time and b {at_b:.1}: what worlds cost anyhow is shared by other numbers, so counts and \
              times differ for that alone; record as many of both"
+        ));
+    }
+    if (a.seconds - b.seconds).abs() > APART_MAX * a.seconds.max(b.seconds) {
+        remarks.push(format!(
+            "a is {:.0} s long and b {:.0} s: what comes early or late is another part of each, so intervals are wider; record for as long",
+            a.seconds, b.seconds
         ));
     }
     for (name, side, other) in [("a", a, b), ("b", b, a)] {
@@ -194,6 +206,7 @@ fn row(measure: &Measure, [a, b]: &[Option<Estimate>; 2], level: f64, is_beyond:
         difference_percent,
         low_percent,
         high_percent,
+        in_pairs: a.is_some_and(|estimate| estimate.is_in_pairs),
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! A rate is a sum over a time, so its error comes from how far parts of the recording are from it. Parts are taken in two ways, and the
 //! larger error holds: players, since another recording would be of other people, and sixteen stretches of time, since what happens in a
-//! shared world happens to all who are there, and a person goes on with what it does ([`stretches`](crate::stretches)). Where players are few they are taken to be as far
+//! shared world happens to all who are there, and a person goes on with what it does. Where players are few they are taken to be as far
 //! apart as those of the other side; where both are few, time alone speaks: that says how these would play on, and nothing of others.
+//!
+//! Where stretches of both sides are held in pairs ([`stretches`](crate::stretches)), worlds are a third way, since a world that differs for
+//! as long as it lasts is no up and down.
 
 use crate::{
     deal::Part,
     profile::{Measure, PlayerProfile, Profile},
-    stretches::{STRETCHES_MIN, Stretches, error_in_pairs, stretches},
+    stretches::{InPairs, STRETCHES_MIN, Stretches, in_pairs, stretches},
 };
 
 /// Fewer players than that say nothing of how far players are apart.
@@ -30,6 +33,8 @@ pub(crate) struct Estimate {
     pub players: usize,
     /// How far players are apart: the deviation of one, as a share of the rate. `None` where they are few.
     pub apart: Option<f64>,
+    /// Whether stretches of time were held against those of the other side in pairs.
+    pub is_in_pairs: bool,
 }
 
 impl Estimate {
@@ -72,25 +77,32 @@ impl Estimate {
 /// How often a measure was in two profiles that are held against each other. `None`: too little was played to say.
 pub(crate) fn estimates(sides: [&Profile; 2], measure: &Measure) -> [Option<Estimate>; 2] {
     let by_time = sides.map(|side| stretches(side, measure));
-    let in_pairs = error_in_pairs(sides, measure, &by_time);
-    [0, 1].map(|side| estimate(sides[side], measure, &by_time[side], in_pairs))
+    let pairs = in_pairs(sides, measure, &by_time);
+    [0, 1].map(|side| estimate(sides[side], measure, &by_time[side], pairs))
 }
 
-/// `in_pairs`: see [`error_in_pairs`].
-fn estimate(profile: &Profile, measure: &Measure, by_time: &Stretches, in_pairs: f64) -> Option<Estimate> {
+fn estimate(profile: &Profile, measure: &Measure, by_time: &Stretches, pairs: Option<InPairs>) -> Option<Estimate> {
     let by_player = by_player(profile, measure);
     let by_time: Vec<Part> = by_time.iter().copied().filter(|part| part.1 > 0.0).collect();
     let total: f64 = by_player.iter().map(|part| part.0).sum();
-    let exposure: f64 = by_player.iter().map(|part| part.1).sum();
-    let rate = total / exposure;
-    let enough = [(&by_time, STRETCHES_MIN, in_pairs), (&by_player, PLAYERS_MIN, 1.0)];
-    let errors = enough.into_iter().filter(|(parts, least, _)| parts.len() >= *least);
-    let errors = errors.map(|(parts, _, factor)| (factor * error(parts, rate, exposure), parts.len() as u32 - 1));
-    let (largest, degrees) = errors.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let exposure_s: f64 = by_player.iter().map(|part| part.1).sum();
+    let rate = total / exposure_s;
+    let off = |parts: &[Part]| squares_off(parts, rate).sqrt();
+    let of = |parts: &[Part], least: usize| (parts.len() >= least).then(|| (off(parts), parts.len() as u32 - 1));
+    let of_time = of(&by_time, STRETCHES_MIN);
+    let errors = match pairs {
+        None => [of_time, of(&by_player, PLAYERS_MIN), None],
+        Some(InPairs { factor, degrees }) => {
+            let of_time = of_time.map(|(off, of_own)| (off * factor, degrees.min(of_own)));
+            [of_time, of(&by_player, PLAYERS_MIN), profile.worlds.error(measure)]
+        }
+    };
+    let (largest, degrees) = errors.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0))?;
     let players = by_player.len();
     let is_enough = players >= PLAYERS_MIN && rate > 0.0;
-    let apart = is_enough.then(|| error(&by_player, rate, exposure) * (players as f64).sqrt() / rate);
-    rate.is_finite().then_some(Estimate { rate, error: largest, degrees, total, exposure_s: exposure, players, apart })
+    let apart = is_enough.then(|| off(&by_player) / exposure_s * (players as f64).sqrt() / rate);
+    let (error, is_in_pairs) = (largest / exposure_s, pairs.is_some());
+    rate.is_finite().then_some(Estimate { rate, error, degrees, total, exposure_s, players, apart, is_in_pairs })
 }
 
 /// What each player who played did, and in how much time (s).
@@ -102,11 +114,11 @@ pub(crate) fn by_player(profile: &Profile, measure: &Measure) -> Vec<Part> {
     profile.players.iter().map(of_player).filter(|part| part.1 > 0.0).collect()
 }
 
-/// The standard error of a ratio of sums, by how far the parts are from it (Cochran, Sampling Techniques, 6.4).
-fn error(parts: &[Part], rate: f64, exposure: f64) -> f64 {
+/// The variance of a total, by how far its parts are from the rate (Cochran, Sampling Techniques, 6.4, for the error of a ratio of sums).
+pub(crate) fn squares_off(parts: &[Part], rate: f64) -> f64 {
     let count = parts.len() as f64;
     let squares: f64 = parts.iter().map(|(value, seconds)| (value - rate * seconds).powi(2)).sum();
-    (squares * count / (count - 1.0)).sqrt() / exposure
+    squares * count / (count - 1.0)
 }
 
 #[cfg(test)]
@@ -155,6 +167,7 @@ mod tests {
             exposure_s: 48_000.0,
             players: 40,
             apart,
+            is_in_pairs: false,
         };
         let none = |players: usize| Estimate {
             rate: 0.0,
@@ -164,6 +177,7 @@ mod tests {
             exposure_s: 1_200.0 * players as f64,
             players,
             apart: None,
+            is_in_pairs: false,
         };
         let check = |has: Estimate, players: usize, expect: bool| {
             assert_eq!(has.is_missed_by(&none(players), 3.5, 0.001), expect, "{has:?}, {players} players have none");

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! On the replay's thread. Cost: some 100 ns a message and tick, 100 ns for each player and tick, and once a second as many
-//! distances as a world has pairs of players.
+//! distances as a world has ordered pairs of players.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -33,18 +33,19 @@ use throng_world::{
 use crate::{
     clock::WorldClocks,
     measures::{BYTES, INPUTS, INPUTS_CHANGED, JOURNEYS, Kinds, LOGINS, METRES, Measures, NEAR, REQUESTS},
-    meetings::Meetings,
     outline::Outline,
     profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort, spell_of},
-    spread::{SpreadSums, WorldSums, add_world},
     times::OwnTimes,
     who::Who,
+    worlds::{WorldSums, Worlds},
 };
 
 /// Side of a cell (m): a small room.
 const CELL_M: f32 = 8.0;
 /// So near is near (m): what is told often, in most games.
 const NEAR_M: f32 = 32.0;
+/// More than that in a cell are a crowd, of which nobody says that it goes together.
+const PARTY_MAX: u32 = 9;
 /// Whoever is farther from where it was a second ago has not walked (m).
 const WALK_M_MAX: f32 = 50.0;
 /// Time at the beginning that is left out, of everybody coming in (s), and how much of a short recording it is at most.
@@ -60,9 +61,7 @@ pub(crate) struct Gatherer<'a> {
     clocks: WorldClocks,
     worlds: HashMap<WorldId, Seen>,
     players: Vec<Player>,
-    /// By group.
-    spreads: Vec<SpreadSums>,
-    meetings: Vec<Meetings>,
+    sides: Vec<SideSums>,
     by_client: HashMap<u64, usize>,
     by_key: HashMap<ClientKey, usize>,
     measures: Measures,
@@ -71,6 +70,15 @@ pub(crate) struct Gatherer<'a> {
     times: OwnTimes,
     /// Told how far the recording has come.
     each_s: &'a mut dyn FnMut(f64),
+}
+
+/// What a group has in common.
+#[derive(Default)]
+struct SideSums {
+    /// The worlds that are over.
+    worlds: Vec<WorldSums>,
+    /// How many others were in somebody's cell, added up over players and their time, and that time (s).
+    company: (f64, f64),
 }
 
 #[derive(Default)]
@@ -139,8 +147,7 @@ impl<'a> Gatherer<'a> {
             clocks: WorldClocks::default(),
             worlds: HashMap::new(),
             players: Vec::new(),
-            spreads: vec![SpreadSums::default(); groups.len()],
-            meetings: vec![Meetings::default(); groups.len()],
+            sides: groups.iter().map(|_| SideSums::default()).collect(),
             by_client: HashMap::new(),
             by_key: HashMap::new(),
             kinds: Kinds::of(schema, &mut measures),
@@ -157,15 +164,14 @@ impl<'a> Gatherer<'a> {
         let seconds = (self.outline.seconds - self.begin_s).max(0.0);
         // In their order, so that the same recording gives the same numbers.
         let left: BTreeMap<WorldId, Seen> = self.worlds.drain().collect();
-        left.values().for_each(|world| add_world(&mut self.spreads, &world.sums));
-        let groups = self.spreads.iter().map(|sums| sums.spread(&self.measures)).zip(&self.meetings);
-        let empty = |(spread, meetings): (_, &Meetings)| Profile {
+        left.into_values().for_each(|world| close(&mut self.sides, world));
+        let of_side = |SideSums { worlds, company: (met_s, all_s) }| Profile {
             seconds,
             players: Vec::new(),
-            spread,
-            company: meetings.company(),
+            worlds: Worlds::new(self.measures.all().iter().cloned(), worlds),
+            company: if all_s > 0.0 { met_s / all_s } else { 0.0 },
         };
-        let mut profiles: Vec<Profile> = groups.map(empty).collect();
+        let mut profiles: Vec<Profile> = self.sides.into_iter().map(of_side).collect();
         for player in self.players {
             let Player { group: Some(group), played_s, alone_s, values, places, .. } = player else { continue };
             if played_s.iter().all(|seconds| *seconds <= 0.0) {
@@ -203,26 +209,29 @@ impl<'a> Gatherer<'a> {
         number
     }
 
-    fn note_message(&mut self, block: usize, message: &InboxMessage<'_>) {
+    fn note_message(&mut self, world: WorldId, block: usize, message: &InboxMessage<'_>) {
         let player = self.player(message.client);
         let player = &mut self.players[player];
-        if player.group.is_none() {
-            return;
-        }
+        let Some(group) = player.group else { return };
+        let mut seen = self.worlds.get_mut(&world);
+        let mut add = |player: &mut Player, measure: usize, value: f64| {
+            player.add(measure, block, value);
+            seen.iter_mut().for_each(|seen| seen.sums[group].add(measure, value));
+        };
         let (all, own) = match message.kind {
             MessageKind::Input { kind, .. } => {
                 if player.last_input != message.bytes {
                     player.last_input.clear();
                     player.last_input.extend_from_slice(message.bytes);
-                    player.add(INPUTS_CHANGED, block, 1.0);
+                    add(player, INPUTS_CHANGED, 1.0);
                 }
                 (INPUTS, self.kinds.inputs.get(kind.index()))
             }
             MessageKind::Request { kind } => (REQUESTS, self.kinds.requests.get(kind.index())),
         };
-        player.add(all, block, 1.0);
-        own.into_iter().for_each(|own| player.add(*own, block, 1.0));
-        player.add(BYTES, block, message.bytes.len() as f64);
+        add(player, all, 1.0);
+        own.into_iter().for_each(|own| add(player, *own, 1.0));
+        add(player, BYTES, message.bytes.len() as f64);
     }
 
     /// Gives what the pending world has cost to those who were there.
@@ -243,6 +252,7 @@ impl<'a> Gatherer<'a> {
                 player.played_s[block] += pending.seconds;
                 player.add(*stay, block, pending.seconds);
                 sums[group].played_s += pending.seconds;
+                sums[group].add(*stay, pending.seconds);
             }
         }
         let mut give = |measure: usize, value: f64| {
@@ -257,8 +267,9 @@ impl<'a> Gatherer<'a> {
                 give(measure, taken_us);
             }
         });
-        if group.is_some() {
+        if let Some(group) = *group {
             here.iter().for_each(|here| players[here.player].alone_s[block] += pending.seconds);
+            sums[group].alone_s += pending.seconds * here.len() as f64;
         }
         pending.empty();
     }
@@ -287,29 +298,40 @@ impl<'a> Gatherer<'a> {
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(world.rate_hz);
         let places: Vec<Option<[f32; 2]>> = tick.world.places_of_players().map(|(_, place)| place).collect();
-        let groups: Vec<Option<usize>> = world.here.iter().map(|here| self.players[here.player].group).collect();
+        // How many of each group are in each cell.
+        let mut met: HashMap<(usize, [i32; 2]), u32> = HashMap::new();
+        for (here, place) in world.here.iter().zip(&places) {
+            if let (Some(group), Some(place)) = (self.players[here.player].group, *place) {
+                *met.entry((group, cell_of(place))).or_default() += 1;
+            }
+        }
         for (index, (here, place)) in world.here.iter_mut().zip(&places).enumerate() {
             let before = std::mem::replace(&mut here.place, *place);
             let seconds = second.saturating_sub(std::mem::replace(&mut here.second, second)).min(REST_S_MAX);
             let player = &mut self.players[here.player];
             let (Some(place), Some(group), Some(block), 1..) = (*place, player.group, block, seconds) else { continue };
-            let [x_m, z_m] = cell_of(place);
-            let cell = Cell { kind: world.kind.clone(), x_m, z_m };
+            let cell @ [x_m, z_m] = cell_of(place);
+            *player.places.entry((spell_of(block), Cell { kind: world.kind.clone(), x_m, z_m })).or_default() +=
+                seconds;
+            let seconds = f64::from(seconds);
             let walked_m = before.map(|before| away_m(before, place)).filter(|way| *way <= WALK_M_MAX);
-            player.add(METRES, block, walked_m.unwrap_or_default().into());
-            let (mut near, mut mates, mut met) = (0, 0, 0);
-            for (other, place_of_other) in places.iter().enumerate().filter(|(other, _)| *other != index) {
-                let Some(place_of_other) = *place_of_other else { continue };
-                let is_mate = groups[other] == Some(group);
-                near += u32::from(away_m(place_of_other, place) <= NEAR_M);
-                mates += u32::from(is_mate);
-                met += u32::from(is_mate && cell_of(place_of_other) == [x_m, z_m]);
+            let others = places.iter().enumerate().filter(|(other, _)| *other != index);
+            let near = others.filter(|(_, other)| other.is_some_and(|other| away_m(other, place) <= NEAR_M));
+            let (walked_m, near_s) = (walked_m.unwrap_or_default().into(), near.count() as f64 * seconds);
+            for (measure, value) in [(METRES, walked_m), (NEAR, near_s)] {
+                player.add(measure, block, value);
+                world.sums[group].add(measure, value);
             }
-            player.add(NEAR, block, f64::from(near) * f64::from(seconds));
-            self.meetings[group].add(cell.clone(), seconds, mates, met);
-            *player.places.entry((spell_of(block), cell)).or_default() += seconds;
+            let company = f64::from((met[&(group, cell)] - 1).min(PARTY_MAX - 1));
+            let (met_s, all_s) = &mut self.sides[group].company;
+            (*met_s, *all_s) = (*met_s + company * seconds, *all_s + seconds);
         }
     }
+}
+
+/// Takes a world that is over into what each side has.
+fn close(sides: &mut [SideSums], world: Seen) {
+    sides.iter_mut().zip(world.sums).for_each(|(side, sums)| side.worlds.push(sums));
 }
 
 impl Pending {
@@ -337,7 +359,7 @@ impl ReplayWatch for Gatherer<'_> {
             second: 0,
             here: Vec::new(),
             group: None,
-            sums: vec![WorldSums::default(); groups],
+            sums: vec![WorldSums::new(plan.kind.as_str().into()); groups],
         });
         let ticks = seen.tick.replace(tick.tick).map_or(1, |before| tick.tick.saturating_sub(before));
         let rate = u32::from(seen.rate_hz);
@@ -349,7 +371,7 @@ impl ReplayWatch for Gatherer<'_> {
                     let measure = if arrival.from.is_none() { LOGINS } else { JOURNEYS };
                     self.players[player].add(measure, block, 1.0);
                 }
-                (Entry::Message(message), Some(block)) => self.note_message(block, &message),
+                (Entry::Message(message), Some(block)) => self.note_message(world, block, &message),
                 _ => {}
             }
         }
@@ -378,7 +400,7 @@ impl ReplayWatch for Gatherer<'_> {
             self.pending.world = None;
         }
         if let Some(seen) = self.worlds.remove(&world) {
-            add_world(&mut self.spreads, &seen.sums);
+            close(&mut self.sides, seen);
         }
         self.clocks.forget(world);
     }

@@ -48,6 +48,11 @@ impl Measures {
         measures
     }
 
+    /// In the order of their numbers.
+    pub fn all(&self) -> &[Measure] {
+        &self.all
+    }
+
     pub fn get(&self, number: usize) -> &Measure {
         &self.all[number]
     }

@@ -7,9 +7,9 @@
 //! stays unclear of one beside thirty: whatever it does, in one deal of thirty-one it is itself that is dealt.
 //!
 //! Players who go together are one draw and not several, which dealing them out one by one does not know: a thousand of one world, some of
-//! them in parties, were 56 % of the time elsewhere than the same thousand another time, where deals made 40 %. So what is named must be beyond
-//! what chance makes of groups as large as the company that players keep: it grows with the root of that (Kish's design effect, Survey
-//! Sampling, 1965).
+//! them in parties, were 56 % of the time elsewhere than the same thousand another time, where deals made 40 %. So as many of a side are dealt
+//! out as there would be parties, if whoever is in a player's cell is of its own (the effective sample size of Kish, Survey Sampling, 1965). That is
+//! on the safe side of those who meet in places that all like; and of a crowd no more are counted than go together.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,10 +46,8 @@ pub struct PlaceShare {
 pub struct PlacesRow {
     /// How much of the time `b` spends elsewhere than `a` [0 to 1].
     pub elsewhere: f64,
-    /// How much chance alone makes of it, if everybody goes alone.
+    /// How much chance alone makes of it.
     pub by_chance: f64,
-    /// How much, if they go in groups that explain the company they keep.
-    pub by_chance_in_groups: f64,
     pub verdict: Verdict,
     pub cells: usize,
     /// Where the difference is largest.
@@ -83,36 +81,40 @@ pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
         }
     }
     let mut sums = Sums::of(names.len());
-    let elsewhere = sums.distance(&units, |index| units[index].0);
+    let elsewhere = sums.distance(units.iter().map(|(is_b, unit)| (*is_b, unit)));
     let shares = sums.shares();
     let steps = units.iter().map(|(_, unit)| unit.len()).sum::<usize>() + 2 * names.len();
     let deals = (STEPS_MAX / steps.max(1)).clamp(DEALS / 4, DEALS);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    let mut sides: Vec<bool> = units.iter().map(|(is_b, _)| *is_b).collect();
-    let in_groups = (1.0 + a.company.max(b.company)).sqrt();
+    let of_b = units.iter().filter(|(is_b, _)| *is_b).count();
+    let [parties_a, parties_b] = [(units.len() - of_b, a), (of_b, b)].map(|(units, side)| {
+        let together = if few { 1.0 } else { 1.0 + side.company };
+        ((units as f64 / together).round() as usize).max(1)
+    });
+    let mut order: Vec<usize> = (0..units.len()).collect();
     let mut dealt: Vec<f64> = (0..deals)
         .map(|_| {
-            shuffle(&mut sides, &mut rng);
-            sums.distance(&units, |index| sides[index])
+            shuffle(&mut order, &mut rng);
+            let parties = order.iter().take(parties_a + parties_b).enumerate();
+            sums.distance(parties.map(|(place, unit)| (place >= parties_a, &units[*unit].1)))
         })
         .collect();
-    let beyond = dealt.iter().filter(|distance| **distance * in_groups >= elsewhere).count();
+    let beyond = dealt.iter().filter(|distance| **distance >= elsewhere).count();
     let by_chance = throng_history::changes::median(&mut dealt);
-    let by_chance_in_groups = by_chance * in_groups;
+    let excess = elsewhere - by_chance;
     let is_certain = beyond * DEALS <= BEYOND_MAX * deals;
-    let verdict = if elsewhere - by_chance_in_groups > ELSEWHERE_MIN && is_certain {
-        Verdict::Elsewhere
-    } else if elsewhere - by_chance > ELSEWHERE_MIN || by_chance > 2.0 * ELSEWHERE_MIN {
+    let verdict = match (excess > ELSEWHERE_MIN, is_certain) {
+        (true, true) => Verdict::Elsewhere,
+        (true, false) => Verdict::Unclear,
         // Less than a tenth is less than a tenth, but where chance alone makes much of it that says little.
-        Verdict::Unclear
-    } else {
-        Verdict::Within
+        (false, _) if by_chance > 2.0 * ELSEWHERE_MIN => Verdict::Unclear,
+        (false, _) => Verdict::Within,
     };
     let mut most: Vec<PlaceShare> =
         names.iter().zip(shares).map(|(cell, (a, b))| PlaceShare { cell: (*cell).clone(), a, b }).collect();
     most.sort_by(|one, other| (other.a - other.b).abs().total_cmp(&(one.a - one.b).abs()));
     most.truncate(TOLD_MAX);
-    Some(PlacesRow { elsewhere, by_chance, by_chance_in_groups, verdict, cells: names.len(), most })
+    Some(PlacesRow { elsewhere, by_chance, verdict, cells: names.len(), most })
 }
 
 /// A player's seconds by cell; in spells where all are few. Sorted, so that the same recordings give the same numbers.
@@ -137,11 +139,12 @@ impl Sums {
         Self { cells: vec![[0.0; 2]; cells], all: [0.0; 2] }
     }
 
-    fn distance(&mut self, units: &[(bool, Unit)], is_b: impl Fn(usize) -> bool) -> f64 {
+    /// Of units with the side that each is of.
+    fn distance<'u>(&mut self, units: impl Iterator<Item = (bool, &'u Unit)>) -> f64 {
         self.cells.iter_mut().for_each(|cell| *cell = [0.0; 2]);
         self.all = [0.0; 2];
-        for (index, (_, unit)) in units.iter().enumerate() {
-            let side = usize::from(is_b(index));
+        for (is_b, unit) in units {
+            let side = usize::from(is_b);
             for (cell, seconds) in unit {
                 self.cells[*cell as usize][side] += seconds;
                 self.all[side] += seconds;
@@ -156,9 +159,9 @@ impl Sums {
     }
 }
 
-fn shuffle(sides: &mut [bool], rng: &mut Xoshiro256PlusPlus) {
-    for last in (1..sides.len()).rev() {
-        sides.swap(last, rng.random_range(0..=last));
+fn shuffle(order: &mut [usize], rng: &mut Xoshiro256PlusPlus) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, rng.random_range(0..=last));
     }
 }
 
@@ -207,9 +210,9 @@ mod tests {
         let mut found: Vec<PlacesRow> = (0..40).map(pair).collect();
         found.iter_mut().for_each(|row| row.most.clear());
         assert!(found.iter().all(|row| !row.verdict.is_named()), "{found:#?}");
-        let is_beyond_deals = |row: &&PlacesRow| row.elsewhere - row.by_chance > ELSEWHERE_MIN;
-        let beyond = found.iter().filter(is_beyond_deals).count();
-        assert!(beyond >= 5, "one by one they would hardly be told apart: {beyond} of 40");
+        let alone = |seed| Profile { company: 0.0, ..parties(seed, 20, 6) };
+        let named = (0..40).filter(|seed| compare(&alone(*seed), &alone(seed + 100)).unwrap().verdict.is_named());
+        assert!(named.count() >= 5, "one by one they would hardly be told apart");
         let mut far = parties(1, 20, 6);
         for player in &mut far.players {
             let places = std::mem::take(&mut player.places).into_iter();

@@ -17,7 +17,7 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-use crate::spread::Spread;
+use crate::worlds::Worlds;
 
 /// Blocks that a recording's time is cut into.
 pub const BLOCKS: usize = 48;
@@ -112,9 +112,9 @@ pub struct Profile {
     /// How long the recording is, without its first seconds (s).
     pub seconds: f64,
     pub players: Vec<PlayerProfile>,
-    /// Over how many worlds it is.
-    pub spread: Spread,
-    /// How many others of these a player has in its cell at a time, beyond those whom it would meet there if all went their own ways.
+    /// The worlds that they were in.
+    pub worlds: Worlds,
+    /// How many of the other players of this side one has in its cell at a time, on average, of as many as go together.
     pub company: f64,
 }
 

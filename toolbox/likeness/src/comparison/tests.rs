@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::*;
 use crate::{
     profile::{BLOCKS, PlayerProfile},
-    spread::Spread,
+    worlds::{Worlds, tests::each_alone},
 };
 
 mod unlike;
@@ -59,15 +59,9 @@ fn profile(seed: u64, players: usize, more: (&str, f64)) -> Profile {
             places: BTreeMap::new(),
         }
     };
-    let (seconds, spread) = (BLOCK_S * BLOCKS as f64, each_alone(players, PLAYED.map(|(sort, name, ..)| (sort, name))));
-    Profile { seconds, players: (0..players).map(&mut player).collect(), spread, company: 0.0 }
-}
-
-/// Everybody is in a world of its own.
-fn each_alone(players: usize, measures: impl IntoIterator<Item = (Sort, &'static str)>) -> Spread {
-    let played = players as f64;
-    let of_worlds = measures.into_iter().map(|(sort, name)| (Measure::new(sort, name), played)).collect();
-    Spread { played, of_worlds }
+    let players: Vec<PlayerProfile> = (0..players).map(&mut player).collect();
+    let worlds = each_alone(&players);
+    Profile { seconds: BLOCK_S * BLOCKS as f64, players, worlds, company: 0.0 }
 }
 
 #[test]
@@ -116,7 +110,7 @@ fn rounds_of_both_sides_hide_nothing_unless_all_are_in_one_world() {
         let busier = in_rounds(profile(seed + 1_000, PLAYERS, ("casts", 0.15)));
         assert!(Comparison::of(&usual, &same).is_alike(), "seed {seed}");
         assert_eq!(Comparison::of(&usual, &busier).named, ["casts"], "seed {seed}");
-        let [usual, busier] = [usual, busier].map(|side| Profile { spread: Spread::default(), ..side });
+        let [usual, busier] = [usual, busier].map(|side| Profile { worlds: Worlds::default(), ..side });
         let found = Comparison::of(&usual, &busier);
         let casts = found.rows.iter().find(|row| &*row.measure.name == "casts").expect("it is played");
         assert_eq!(casts.verdict, Verdict::Unclear, "seed {seed}: {casts:?}");
@@ -207,6 +201,10 @@ fn what_makes_figures_hard_to_read_is_told() {
     for part in ["a has 2.0 players at a time and b 30.0", "a has 2 players: they are taken to be as far apart"] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
+    let shorter = Profile { seconds: 300.0, ..profile(2, PLAYERS, ("", 0.0)) };
+    let found = Comparison::of(&profile(1, PLAYERS, ("", 0.0)), &shorter);
+    assert!(found.remarks.iter().any(|remark| remark.starts_with("a is 1200 s long and b 300 s")), "{found:?}");
+    assert!(found.rows.iter().all(|row| !row.in_pairs));
     let mut beside = profile(3, 10, ("", 0.0));
     beside.players.iter_mut().for_each(|player| player.alone_s.fill(BLOCK_S / 2.0));
     let found = Comparison::of(&beside, &profile(4, 10, ("", 0.0)));

@@ -76,7 +76,7 @@ fn the_same_behaviour_has_nothing_named_and_15_percent_more_is_in_twenty_pairs()
 #[test]
 fn who_is_elsewhere_is_told_where() {
     let (usual, other) =
-        (Recorded::play(1, 16, Manner::USUAL), Recorded::play(2, 16, Manner { x_m: 60.0, ..Manner::USUAL }));
+        (Recorded::play(1, 40, Manner::USUAL), Recorded::play(2, 40, Manner { x_m: 60.0, ..Manner::USUAL }));
     let comparison = compare(&usual, &other);
     let places = comparison.places.expect("players have places");
     assert_eq!(places.verdict, Verdict::Elsewhere);
@@ -111,10 +111,13 @@ fn people_beside_bots_in_one_server_are_told_apart() {
     let (casts, counted) = (sum(&all.profiles[0], "casts", Sort::Counts), Casts::of(&recorded).counted());
     assert!(counted > 10_000 && (casts - counted as f64).abs() < 0.01, "{casts} and {counted}");
     assert!(all.profiles[0].shared_share() < 1e-9);
-    // One world has all of it, in which everybody goes its own way.
-    let (spread, company) = (&all.profiles[0].spread, all.profiles[0].company);
-    assert!(spread.played == 1.0 && spread.of_worlds.values().all(|worlds| *worlds == 1.0), "{spread:?}");
-    assert!(company < 0.2, "{company}");
+    // One world has all of it, and for each of two sides only what is their own.
+    let (casts, inputs) = (Measure::new(Sort::Counts, "casts"), Measure::new(Sort::Packets, "inputs"));
+    let spreads = |side: &Profile| [&casts, &inputs].map(|measure| side.worlds.spread(measure));
+    assert_eq!([&all.profiles[0], a, b].map(spreads), [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0]]);
+    // In so small a yard one has some of the 23 others in its cell, and of half of them half as many.
+    let [all, half] = [&all.profiles[0], a].map(|side| side.company);
+    assert!(all > 1.0 && half > 0.4 * all && half < 0.6 * all, "{all} and {half}");
 }
 
 /// What the only world of a recording counts as casts, tick by tick.

@@ -132,7 +132,7 @@ fn what_cannot_be_compared_or_said_again_is_told() {
     refused(&["--players", "4"], &["--connect"]);
 }
 
-/// What is done by 15 % more, as words for the server and for the bots; and which measures are to tell so.
+/// What is done by 15 % more, or elsewhere, as words for the server and for the bots; and which measures are to tell so.
 struct Plant {
     measures: &'static [&'static str],
     size: &'static [&'static str],
@@ -163,7 +163,10 @@ const FRONTIER: Pairs = Pairs {
     game: "frontier",
     players: "1000",
     size: &["--npcs", "3000"],
-    plants: &[Plant { measures: &["inputs"], size: &["--npcs", "3000"], manner: &["--hz", "23"] }],
+    plants: &[
+        Plant { measures: &["inputs"], size: &["--npcs", "3000"], manner: &["--hz", "23"] },
+        Plant { measures: &["places"], size: &["--npcs", "3000"], manner: &["--scenario", "one-place"] },
+    ],
 };
 
 /// A client of it says one thing a tick, whatever its rate, and what players do comes in rounds that all matches begin at once:
@@ -205,20 +208,32 @@ impl Pairs {
                 (first..first + MORE).map(|seed| of("more", seed, plant.size, plant.manner)).collect();
             let pairs: Vec<_> = more.iter().flat_map(|more| usual.iter().map(move |one| (one, more))).collect();
             for (pair, told) in compare_all(&pairs) {
-                for row in plant.measures.iter().map(|measure| row(&told, measure)) {
-                    let told = format!(
-                        "{pair}: {} {} %, from {}: {}",
-                        row["name"], row["difference_percent"], row["low_percent"], row["verdict"]
-                    );
-                    println!("{told}");
-                    if row["verdict"] != "more" {
-                        wrong.push(told);
+                for measure in plant.measures {
+                    let (told, is_right) = told_of(&told, measure);
+                    println!("{pair}: {told}");
+                    if !is_right {
+                        wrong.push(format!("{pair}: {told}"));
                     }
                 }
             }
         }
         assert!(wrong.is_empty(), "{} are wrong: {wrong:#?}", wrong.len());
     }
+}
+
+/// What is told of a measure that was planted, and whether it is right.
+fn told_of(comparison: &Value, measure: &str) -> (String, bool) {
+    if measure == "places" {
+        let places = &comparison["places"];
+        let told = format!(
+            "{} of the time elsewhere, {} by chance: {}",
+            places["elsewhere"], places["by_chance"], places["verdict"]
+        );
+        return (told, places["verdict"] == "elsewhere");
+    }
+    let row = row(comparison, measure);
+    let told = format!("{measure} {} %, from {}: {}", row["difference_percent"], row["low_percent"], row["verdict"]);
+    (told, row["verdict"] == "more")
 }
 
 /// What is told of each pair, with its name; two pairs at a time.

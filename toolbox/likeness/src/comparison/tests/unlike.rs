@@ -2,6 +2,7 @@
 //! held against forty; where hardly anybody is dealt out, in not much more. By counts of pairs with fixed seeds.
 
 use super::*;
+use crate::worlds::tests::shared_by;
 
 /// How players differ in a measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,8 +62,8 @@ fn unlike(seed: u64, players: usize, more: &str) -> Profile {
             player.values.insert(Measure::new(Sort::Counts, name), minutes.iter().map(block).collect());
         }
     }
-    let spread = each_alone(players.len(), MEASURES.map(|(name, _)| (Sort::Counts, name)));
-    Profile { seconds: BLOCK_S * BLOCKS as f64, players, spread, company: 0.0 }
+    let worlds = each_alone(&players);
+    Profile { seconds: BLOCK_S * BLOCKS as f64, players, worlds, company: 0.0 }
 }
 
 /// In how many of so many equal pairs something is named.
@@ -87,6 +88,44 @@ fn equal_sides_have_something_named_in_one_pair_of_a_hundred_at_most() {
 fn one_beside_forty_has_something_named_in_two_pairs_of_a_hundred_at_most() {
     let alarms = alarms(2_000, 1, 40);
     assert!(alarms <= 40, "{alarms} of 2,000");
+}
+
+/// Worlds of four players each, with one schedule for all, and ways of their own: from world to world they differ by 15 % for as long as
+/// they last, and by 30 % from minute to minute.
+fn of_worlds(seed: u64, count: usize, more: f64) -> Profile {
+    const SIZE: usize = 4;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut players = Vec::new();
+    for _ in 0..count {
+        let mut world = |block: usize| [0.1, 0.7, 1.4, 1.8, 1.0][block % 5] * (1.0 + 0.3 * normal(&mut rng)).max(0.0);
+        let minutes: Vec<f64> = (0..BLOCKS).map(&mut world).collect();
+        let lasting = (1.0 + 0.15 * normal(&mut rng)).max(0.05) * more;
+        for _ in 0..SIZE {
+            let casts = minutes.iter().map(|minute| by_chance(&mut rng, 50.0 * minute * lasting)).collect();
+            players.push(PlayerProfile {
+                played_s: vec![BLOCK_S; BLOCKS],
+                alone_s: vec![BLOCK_S; BLOCKS],
+                values: BTreeMap::from([(Measure::new(Sort::Counts, "casts"), casts)]),
+                ..PlayerProfile::default()
+            });
+        }
+    }
+    let worlds = shared_by(&players, SIZE);
+    Profile { seconds: BLOCK_S * BLOCKS as f64, players, worlds, company: 0.0 }
+}
+
+/// Those who share a world are no four draws, and a world that differs for as long as it lasts is no up and down.
+#[test]
+fn equal_sides_of_shared_worlds_have_something_named_in_one_pair_of_a_hundred_at_most() {
+    let found = |seed: u64, more: f64| {
+        let found = Comparison::of(&of_worlds(seed, 20, 1.0), &of_worlds(seed + 1_000_000, 40, more));
+        assert!(found.rows[0].in_pairs, "{found:?}");
+        found.named.len()
+    };
+    let alarms: usize = (0..2_000).map(|seed| found(seed, 1.0)).sum();
+    assert!(alarms <= 20, "{alarms} of 2,000");
+    let named: usize = (0..100).map(|seed| found(seed, 1.3)).sum();
+    assert!(named >= 95, "{named} of 100");
 }
 
 #[test]
