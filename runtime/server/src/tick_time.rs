@@ -21,7 +21,8 @@ use crate::tick_budgets::BudgetWindow;
 
 /// Names with which the engine's subsystems begin; a game's crate that has one of them counts as the engine. All others
 /// are the game's, with what it calls for its own ends, such as `query`.
-const ENGINE: [&str; 7] = ["admin", "frame", "net", "profiler", "replication", "scheduler", "world"];
+const ENGINE: [&str; 9] =
+    ["admin", "checkpoint", "frame", "net", "profiler", "recording", "replication", "scheduler", "world"];
 
 /// Nobody's: threads that wait.
 const IDLE: &str = "idle";

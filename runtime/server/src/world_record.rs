@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use throng_profiler::{log_category, log_error};
+use throng_profiler::{log_category, log_error, scope};
 use throng_replication::StateParts;
 use throng_world::{GameWorld, checkpoint::PlayerEntities, input_log::InputLog};
 
@@ -127,6 +127,8 @@ impl WorldRecord {
             self.follow_recording(world);
         }
         if let Some(tape) = &self.tape {
+            let _in_world = world.enter_world();
+            scope!("recording.copy");
             tape.lock().take_ticks(world, self.period_ticks == 0);
         }
         let was_changed = world.report_mut().was_changed_from_outside;
@@ -161,6 +163,8 @@ impl WorldRecord {
 
     /// False: it cannot be taken.
     fn take_checkpoint(&mut self, world: &mut GameWorld, scratch: &mut Vec<u8>, was_changed: bool) -> bool {
+        let _in_world = world.enter_world();
+        scope!("checkpoint.take");
         scratch.clear();
         let taken = world.checkpoint(PlayerEntities::Stay, scratch).map_err(|error| error.to_string());
         let too_large = || format!("it takes {} bytes; {CHECKPOINT_BYTES_MAX} are possible", scratch.len());

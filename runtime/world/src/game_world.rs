@@ -38,7 +38,10 @@ use throng_metrics::{
 };
 use throng_net::control;
 use throng_platform::{prefetch::Footprint, time::Nanos};
-use throng_profiler::{KindNumber, Phases, site, thread::enter_world};
+use throng_profiler::{
+    KindNumber, Phases, site,
+    thread::{InWorld, enter_world},
+};
 use throng_replication::{ResolvedRules, WorldReplication, ecs::Collector};
 use throng_scheduler::Hertz;
 
@@ -238,6 +241,11 @@ impl GameWorld {
         }
     }
 
+    /// Scopes of the calling thread are of this world until the guard is dropped.
+    pub fn enter_world(&self) -> InWorld {
+        enter_world(self.recorded_kind, self.id.number(), self.tick)
+    }
+
     /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what
     /// the systems changed goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The
     /// host empties the lists of the report.
@@ -248,7 +256,7 @@ impl GameWorld {
         worker: &mut H::Worker,
         helpers: &H,
     ) -> &mut TickReport {
-        let _in_world = enter_world(self.recorded_kind, self.id.number(), self.tick);
+        let _in_world = self.enter_world();
         self.is_in_tick = true;
         // A thousand small worlds tick twenty thousand times a second: a phase in which there is seldom anything to do
         // begins where there is.

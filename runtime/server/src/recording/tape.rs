@@ -19,6 +19,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use throng_profiler::scope;
 use throng_replication::StateParts;
 use throng_world::{GameWorld, input_log::TickUnderWay};
 
@@ -218,6 +219,8 @@ impl Tape {
     }
 
     fn write_hash(&mut self, world: &mut GameWorld, parts: &mut StateParts) {
+        let _in_world = world.enter_world();
+        scope!("recording.hash");
         self.end_ticks();
         let (whole, random) = world.hash_in_parts(parts);
         let entities = parts.of_entities().map(|(entity, hash)| (entity.index_u32(), hash));
@@ -236,6 +239,7 @@ impl Tape {
         if self.buffer.is_empty() {
             return;
         }
+        scope!("recording.hand_over");
         self.is_known = self.is_known || self.queue.push(Message::World(self.world, Box::new(self.plan.clone())));
         let bytes = mem::replace(&mut self.buffer, self.queue.spare());
         let number = self.number;

@@ -248,6 +248,9 @@ fn what_it_cannot_see(report: &PreflightReport) -> Markup {
                 @if !small.is_empty() {
                     li { "Subsystems of less than " (number(100.0 * SHARE_MIN)) " % of all: " (small.join(", ")) "." }
                 }
+                li {
+                    "What no scope has: the kernel's part of packets, and the threads that write recordings and captures. Nothing is saved in these runs."
+                }
                 li { "Another load, game or machine than those at the end of this page." }
             }
         }
