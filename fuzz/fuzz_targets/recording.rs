@@ -8,10 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use throng::{
     recording::{Block, SegmentHeading, SegmentReader},
-    world::{
-        input_log::{InputLogReader, LogStart},
-        world_kind::Hertz,
-    },
+    world::world_kind::Hertz,
 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,10 +23,10 @@ fn read(bytes: &[u8]) {
         for block in group.blocks().map_while(Result::ok) {
             match block {
                 Block::Ticks(ticks) => {
-                    let start = LogStart { rate: Hertz(20), tick: 0, seed: 0, schema: 0 };
-                    let ticks = InputLogReader::of_ticks(ticks, start).map_while(Result::ok);
-                    let entries: usize = ticks.map(|tick| tick.entries().count()).sum();
-                    assert!(entries <= bytes.len());
+                    for reader in [ticks.read(Hertz(20)), ticks.read_from(1, Hertz(20))] {
+                        let entries: usize = reader.map_while(Result::ok).map(|tick| tick.entries().count()).sum();
+                        assert!(entries <= bytes.len());
+                    }
                 }
                 Block::Hash(hash) => {
                     assert!(hash.columns().len() <= 255);

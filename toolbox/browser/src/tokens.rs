@@ -1,6 +1,6 @@
 //! Connect tokens for whoever opens the page, where the settings say that everybody may play.
 //!
-//! Each is for a client id of its own, drawn by chance above 2^62, far from those that a login service gives. 20 a second
+//! Each is for a client id of its own, drawn by chance from 2^62 on, far from those that a login service gives. 20 a second
 //! at most, and 100 at once, of one address one a second and 10 at once: a page that is loaded again and again is told to
 //! wait, and whoever asks without an end takes them from nobody else. This host may ask for all.
 
@@ -25,7 +25,6 @@ const OF_ALL: Rate = Rate { per_s: 20.0, at_once: 100.0 };
 const OF_ONE: Rate = Rate { per_s: 1.0, at_once: 10.0 };
 /// Addresses that are remembered for as long as they have not all of theirs back; with more, newcomers are told to wait.
 const REMEMBERED_MAX: usize = 4_096;
-const CLIENT_IDS_FROM: u64 = 1 << 62;
 
 /// Makes tokens for one server.
 pub struct TokenGiver {
@@ -116,7 +115,7 @@ impl TokenGiver {
         let created_unix_s = self.clock.unix_seconds();
         let request = TokenRequest {
             protocol_id: self.protocol_id,
-            client_id: ClientId(CLIENT_IDS_FROM | state.rng.next_u64() >> 2),
+            client_id: ClientId(ClientId::BROWSER_FIRST.0 | state.rng.next_u64() >> 2),
             server_addresses: self.server_addresses.clone(),
             created_unix_s,
             expires_unix_s: created_unix_s + LIFE_S,

@@ -12,6 +12,7 @@ use throng::{
     text_table::{Cell, Column, TextTable},
 };
 use throng_game::Game;
+use throng_history::Machine;
 use throng_likeness::{Comparison, Fit, PlacesRow, Profiled, Row, Verdict as Found, Who, hold, hold_one};
 
 use crate::{
@@ -19,12 +20,11 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::{Reader, remark, say},
     recorded_game::{ReplayRecorder, game_of},
+    replay::SKIPPED_SHARE_MAX,
 };
 
 /// Measures that are told in words.
 const LINES_MAX: usize = 20;
-/// Of a recording's ticks, so many that are left out leave no comparison of it.
-const SKIPPED_SHARE_MAX: f64 = 0.1;
 
 #[derive(Args)]
 pub struct CompareArguments {
@@ -89,6 +89,7 @@ impl CompareArguments {
         if reader != Reader::Person {
             let mut told = serde_json::to_value(&comparison)?;
             told["fit"] = serde_json::to_value(&fits)?;
+            told["machine"] = serde_json::to_value(Machine::here())?;
             say(told)?;
         } else {
             tell(&comparison)?;
@@ -199,8 +200,8 @@ fn remarks_of(path: &Path, report: &ReplayReport) -> Vec<String> {
         let more = report.failures.len() - 1;
         remarks.push(format!("{path}: world {world} cannot be replayed: {why}; and {more} more, which are left out"));
     }
-    if !report.gaps.is_empty() || report.ticks_skipped > 0 {
-        let (gaps, skipped) = (report.gaps.len(), report.ticks_skipped);
+    if report.gaps_count > 0 || report.ticks_skipped > 0 {
+        let (gaps, skipped) = (report.gaps_count, report.ticks_skipped);
         remarks.push(format!("{path}: {gaps} gaps; {skipped} ticks without a state before them are left out"));
     }
     remarks

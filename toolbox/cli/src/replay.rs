@@ -18,6 +18,7 @@ use throng::{
 };
 use throng_crash::{CrashGuard, CrashSettings};
 use throng_game::Game;
+use throng_history::Machine;
 
 use crate::{
     crash_state::RecorderSource,
@@ -26,6 +27,9 @@ use crate::{
     output::{remark, say},
     recorded_game::{ReplayRecorder, game_of},
 };
+
+/// With more of its ticks left out than this a recording was not replayed.
+pub(crate) const SKIPPED_SHARE_MAX: f64 = 0.1;
 
 /// What is printed one by one of divergences, gaps and failures; the rest is counted.
 const LINES_MAX: usize = 20;
@@ -94,13 +98,38 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
             say(format_args!("capture: {}", path.display()))?;
         }
     }
-    Ok(verdict(&report))
+    match verdict(&report, &options) {
+        Ok(verdict) => Ok(verdict),
+        Err(why) => Err(format!("{}: {why}", arguments.recording.display()).into()),
+    }
 }
 
 /// Of another build hashes need not hold, and worlds that cannot be made are still a failure.
-fn verdict(report: &ReplayReport) -> Verdict {
-    let holds = report.failures.is_empty() && (report.divergences.is_empty() || report.is_other_build);
-    if holds { Verdict::Fine } else { Verdict::Failed }
+///
+/// # Errors
+/// If too little was replayed to say.
+fn verdict(report: &ReplayReport, options: &ReplayOptions) -> Result<Verdict, String> {
+    let ReplayReport { ticks, ticks_skipped, hashes_equal, .. } = *report;
+    if !report.failures.is_empty() || !(report.divergences.is_empty() || report.is_other_build) {
+        return Ok(Verdict::Failed);
+    }
+    match (ticks, options.world) {
+        (0, Some(world)) if ticks_skipped == 0 => {
+            return Err(format!("no tick of world {world} was replayed; without --world all worlds are"));
+        }
+        (0, _) => return Err("no tick was replayed".to_owned()),
+        _ if ticks_skipped as f64 > SKIPPED_SHARE_MAX * (ticks + ticks_skipped) as f64 => {
+            return Err(format!("{ticks_skipped} of {} ticks have no state before them", ticks + ticks_skipped));
+        }
+        _ => {}
+    }
+    // Who stops at a tick looks at it. Everybody else wants to know whether it is the same.
+    let is_compared = hashes_equal > 0 || !report.divergences.is_empty();
+    if is_compared || options.to_tick.is_some() {
+        Ok(Verdict::Fine)
+    } else {
+        Err("no state in it was compared: it is shorter than hash_period_s".to_owned())
+    }
 }
 
 /// A world that ends this process is named, with its tick, as a server's report would.
@@ -159,7 +188,8 @@ fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {
     if let Some(hint) = exact_tick_hint(divergences) {
         remark(hint);
     }
-    let more = [failures.len(), gaps.len(), divergences.len()].map(|count| count.saturating_sub(LINES_MAX));
+    let [failed, missing, diverged] = [failures.len(), report.gaps_count as usize, divergences.len()];
+    let more = [failed, missing, diverged].map(|count| count.saturating_sub(LINES_MAX));
     if more.iter().any(|count| *count > 0) {
         remark(format_args!("and {} failures, {} gaps and {} divergences more", more[0], more[1], more[2]));
     }
@@ -201,6 +231,7 @@ fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> se
         })
     });
     serde_json::json!({
+        "machine": Machine::here(),
         "game": about.game,
         "recorded_version": about.version,
         "recorded_commit": about.commit,
@@ -212,7 +243,7 @@ fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> se
         "states": format!("{:016x}", report.states),
         "seconds": seconds(report.took),
         "divergences": divergences.collect::<Vec<_>>(),
-        "gaps": report.gaps.len(),
+        "gaps": report.gaps_count,
         "failures": report.failures.iter().map(|(world, why)| format!("world {world}: {why}")).collect::<Vec<_>>(),
         "faults": report.tails.iter().map(|tail| format!("{}: {}", tail.path.display(), tail.what)).collect::<Vec<_>>(),
         "capture": capture,
@@ -267,11 +298,36 @@ mod tests {
         let check = |is_other_build, has_failures: bool, fails| {
             let failures = has_failures.then(|| (WorldId::new(7, 0), "no kind".to_owned())).into_iter().collect();
             let divergences = vec![divergence.clone()];
-            let report = ReplayReport { is_other_build, divergences, failures, ..ReplayReport::default() };
-            assert_eq!(matches!(verdict(&report), Verdict::Failed), fails, "{report:?}");
+            let report = ReplayReport { ticks: 4, is_other_build, divergences, failures, ..ReplayReport::default() };
+            let verdict = verdict(&report, &ReplayOptions::default()).unwrap();
+            assert_eq!(matches!(verdict, Verdict::Failed), fails, "{report:?}");
         };
         check(false, false, true);
         check(true, false, false);
         check(true, true, true);
+    }
+
+    /// Promise: who hears that all is equal knows that something was held against something.
+    #[test]
+    fn a_replay_of_too_little_is_no_success() {
+        let check = |ticks, ticks_skipped, hashes_equal, options: &ReplayOptions, expect: Option<&str>| {
+            let report = ReplayReport { ticks, ticks_skipped, hashes_equal, ..ReplayReport::default() };
+            match (verdict(&report, options), expect) {
+                (Ok(Verdict::Fine), None) => {}
+                (Err(why), Some(expect)) => assert!(why.contains(expect), "{why}"),
+                _ => panic!("{report:?}"),
+            }
+        };
+        let all = ReplayOptions::default();
+        let of_world = ReplayOptions { world: Some(WorldId::new(5, 7)), ..all.clone() };
+        let to_tick = ReplayOptions { to_tick: Some(60), ..all.clone() };
+        check(100, 0, 1, &all, None);
+        check(100, 11, 1, &all, None);
+        check(100, 12, 1, &all, Some("12 of 112 ticks have no state before them"));
+        check(100, 0, 0, &all, Some("shorter than hash_period_s"));
+        check(61, 0, 0, &to_tick, None);
+        check(0, 0, 0, &to_tick, Some("no tick was replayed"));
+        check(0, 0, 0, &of_world, Some("no tick of world 5.7 was replayed; without --world all worlds are"));
+        check(0, 9, 0, &of_world, Some("no tick was replayed"));
     }
 }

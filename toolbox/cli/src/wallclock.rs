@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use throng_history::Machine;
 use throng_lab::wallclock::{self, WallclockPlan, WallclockReport};
 use throng_platform::signals;
 
@@ -38,7 +39,9 @@ pub fn run(arguments: WallclockArguments) -> CommandResult {
     let files = wallclock::write(&profile, &out)?;
     let report = WallclockReport::of(&profile, Some(&files));
     if json {
-        say(serde_json::to_string(&report)?)?;
+        let mut told = serde_json::to_value(&report)?;
+        told["machine"] = serde_json::to_value(Machine::here())?;
+        say(told)?;
     } else {
         say(report.to_string().trim_end())?;
     }

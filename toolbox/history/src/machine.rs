@@ -25,6 +25,7 @@ pub struct Machine {
     pub cpu: String,
     /// That the process may use.
     pub cores: usize,
+    /// MiB, as the kernel tells it.
     pub memory_mb: u64,
     pub kernel: String,
     /// Of the kernel, such as `tsc` or `kvm-clock`: reading a slow one costs each scope.
@@ -94,7 +95,7 @@ impl Machine {
 impl std::fmt::Display for Machine {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let or_unknown = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
-        write!(out, "{}, {} cores, {} MB, ", or_unknown(&self.cpu), self.cores, self.memory_mb)?;
+        write!(out, "{}, {} cores, {} MiB, ", or_unknown(&self.cpu), self.cores, self.memory_mb)?;
         write!(out, "virtualisation {}, ", or_unknown(&self.virtualisation))?;
         write!(out, "clock {}, kernel {}", or_unknown(&self.clock_source), or_unknown(&self.kernel))?;
         match self.calibration {

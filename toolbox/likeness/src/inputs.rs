@@ -69,11 +69,10 @@ impl RecordedInputs {
     /// # Errors
     /// If the recording is of another game or schema, if nobody says anything in it, or too much.
     pub fn read(recording: &RecordingFiles, who: Who, game: &str, schema: &Schema) -> Result<Self, InputsError> {
-        check(recording, game, schema)?;
+        recording.about().check_game(game, schema)?;
         let outline = Outline::of(recording);
         let (mut clocks, mut inputs, mut is_too_much) = (WorldClocks::default(), Self::default(), false);
-        // By client id, or by connection where nothing tells that.
-        let mut by_player: BTreeMap<(bool, u64), Vec<Step>> = BTreeMap::new();
+        let mut by_player: BTreeMap<PlayerId, Vec<Step>> = BTreeMap::new();
         let mut held_bytes = 0;
         inputs.tails = each_tick(recording, |world, plan, tick| {
             // Rounded, so that a second of ticks is a second.
@@ -90,7 +89,7 @@ impl RecordedInputs {
                     return false;
                 }
                 let step = inputs.step(at_ms, &message);
-                by_player.entry(player_of(client_id, message.client)).or_default().push(step);
+                by_player.entry(PlayerId::of(client_id, message.client)).or_default().push(step);
             }
             true
         });
@@ -158,20 +157,18 @@ impl RecordedInputs {
     }
 }
 
-fn check(recording: &RecordingFiles, game: &str, schema: &Schema) -> Result<(), OtherGame> {
-    let about = recording.about();
-    if about.game != game {
-        return Err(OtherGame::Name { recorded: about.game.clone(), here: game.to_owned() });
-    }
-    if about.schema != schema.hash() {
-        let build = format!("{} ({})", about.version, about.commit);
-        return Err(OtherGame::Schema { game: game.to_owned(), recorded: about.schema, here: schema.hash(), build });
-    }
-    Ok(())
+/// Whom a player is known by. Those who are known by their ids come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PlayerId {
+    Client(u64),
+    /// Nothing in the recording tells its id.
+    Connection(u32),
 }
 
-fn player_of(client_id: Option<u64>, client: ClientKey) -> (bool, u64) {
-    client_id.map_or((true, client.0.into()), |id| (false, id))
+impl PlayerId {
+    fn of(client_id: Option<u64>, client: ClientKey) -> Self {
+        client_id.map_or(Self::Connection(client.0), Self::Client)
+    }
 }
 
 #[cfg(test)]

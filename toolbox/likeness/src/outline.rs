@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use throng::recording::{Block, Group, RecordingFiles, RecordingTail, WorldPlan};
 use throng_world::{
     ids::{ClientKey, WorldId},
-    input_log::{Entry, InputLogReader, LogStart, LoggedTick},
+    input_log::{Entry, LoggedTick},
+    prelude::Hertz,
 };
 
 use crate::clock::WorldClocks;
@@ -60,10 +61,7 @@ fn ticks_of_group(
             Block::Part { world, .. } => current = Some(world),
             Block::Ticks(ticks) => {
                 let Some((world, plan)) = current.and_then(|world| Some((world, plans.get(&world)?))) else { continue };
-                let first = ticks.first_chunk().copied().map_or(0, u32::from_le_bytes);
-                let rate = throng_world::prelude::Hertz(plan.rate_hz);
-                let start = LogStart { rate, tick: first.wrapping_sub(1), seed: 0, schema: 0 };
-                for tick in InputLogReader::of_ticks(ticks, start).map_while(Result::ok) {
+                for tick in ticks.read(Hertz(plan.rate_hz)).map_while(Result::ok) {
                     if !each(world, plan, &tick) {
                         return false;
                     }

@@ -1,12 +1,11 @@
 //! Who: which players of a recording are meant, by their client ids.
 //!
-//! Nothing in a token says that somebody is a bot. But ids tell: those of players in browsers are drawn above 2^62, and a swarm's
+//! Nothing in a token says that somebody is a bot. But ids tell: those of players in browsers are drawn from 2^62 on, and a swarm's
 //! count up from `--first-client-id`.
 
 use std::{fmt, str::FromStr};
 
-/// From here on up are the ids that the browser's tokens are for.
-const BROWSER_FROM: u64 = 1 << 62;
+use throng_net::protocol::ClientId;
 
 /// Which players are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +22,7 @@ pub enum Who {
 impl Who {
     /// Whether a player is meant. `None`: the recording does not say who it is.
     pub fn includes(self, client_id: Option<u64>) -> bool {
-        let is_of_browser = client_id.is_some_and(|id| id >= BROWSER_FROM);
+        let is_of_browser = client_id.is_some_and(|id| id >= ClientId::BROWSER_FIRST.0);
         match self {
             Self::All => true,
             Self::Browser => is_of_browser,
@@ -75,7 +74,7 @@ mod tests {
     fn players_are_told_by_their_ids() {
         let check = |text: &str, expect: [bool; 4]| {
             let who: Who = text.parse().unwrap();
-            let ids = [None, Some(7), Some(500), Some(BROWSER_FROM + 9)];
+            let ids = [None, Some(7), Some(500), Some(ClientId::BROWSER_FIRST.0 + 9)];
             assert_eq!((ids.map(|id| who.includes(id)), who.to_string().as_str()), (expect, text));
         };
         check("all", [true; 4]);

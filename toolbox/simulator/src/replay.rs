@@ -23,7 +23,7 @@ use throng::{
     recording::{RecordingFiles, SegmentHeading},
     replay::{ReplayOptions, ReplayReport},
     server::ServerError,
-    world::input_log::{Entry, InputLogReader, LogStart},
+    world::input_log::Entry,
     world_kind::Hertz,
 };
 
@@ -109,7 +109,7 @@ impl SimulationRecording {
             "end the recording first, with `Simulation::end_recording`: {:?}",
             report.tails
         );
-        assert!(is_equal_and_whole(&report), "seed {}, {threads} threads: {report:?}", settings.seed);
+        assert!(report.is_equal() && report.is_whole(), "seed {}, {threads} threads: {report:?}", settings.seed);
         let count = hashes.len() as u64;
         assert_eq!((report.ticks, report.hashes_equal), (count, count), "every tick leaves a hash: {report:?}");
     }
@@ -136,7 +136,7 @@ impl SimulationRecording {
         // Written anew with nothing left out it is what it was.
         let (blocks, count, _) = self.without_message(usize::MAX);
         let report = replay(&blocks);
-        assert!(is_equal_and_whole(&report), "written anew: {report:?}");
+        assert!(report.is_equal() && report.is_whole(), "written anew: {report:?}");
         let noticed = (1..=tries).find_map(|part| {
             let (blocks, _, left_out) = self.without_message(count * part / (tries + 1));
             Some((left_out?, replay(&blocks).divergences.into_iter().next()?))
@@ -161,10 +161,8 @@ impl SimulationRecording {
         let (mut blocks, mut count, mut left_out) = (Vec::new(), 0, None);
         self.open().read(|group| {
             blocks.extend(group.with_ticks(|world, ticks, out| {
-                let first = ticks.first_chunk().copied().map_or(0, u32::from_le_bytes);
-                // Nothing of it is in these bytes but the number of the tick.
-                let start = LogStart { rate: Hertz(1), tick: first.wrapping_sub(1), seed: 0, schema: 0 };
-                for tick in InputLogReader::of_ticks(ticks, start) {
+                // What is left out does not depend on the rate.
+                for tick in ticks.read(Hertz(1)) {
                     let tick = tick.expect("it was recorded whole");
                     let mut entry_left_out = usize::MAX;
                     for (index, entry) in tick.entries().enumerate() {
@@ -182,10 +180,6 @@ impl SimulationRecording {
         });
         (blocks, count, left_out)
     }
-}
-
-fn is_equal_and_whole(report: &ReplayReport) -> bool {
-    report.is_equal() && report.gaps.is_empty() && report.tails.is_empty() && report.ticks_skipped == 0
 }
 
 impl Drop for SimulationRecording {

@@ -52,6 +52,12 @@ pub use user_data::{GAME_DATA_BYTES, USER_DATA_BYTES, UserData, asks_for_audit, 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientId(pub u64);
 
+impl ClientId {
+    /// From here on up are the ids of players whom a server's own page lets in, each drawn by chance. A login service gives
+    /// lower ones.
+    pub const BROWSER_FIRST: Self = Self(1 << 62);
+}
+
 /// Which game and version a token or packet belongs to. Packets of another protocol never open.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ProtocolId(pub u64);

@@ -9,7 +9,11 @@
 //! held against what is there before anything is made of it.
 
 use throng_pack::{Fault, Reader, Writer};
-use throng_world::ids::WorldId;
+use throng_scheduler::Hertz;
+use throng_world::{
+    ids::WorldId,
+    input_log::{InputLogReader, LogStart},
+};
 
 const ABOUT: u8 = 1;
 const WORLD: u8 = 2;
@@ -40,8 +44,8 @@ pub enum Block<'a> {
     Built,
     /// The world as it is after so many ticks.
     Checkpoint { why: CheckpointReason, ticks: u32, bytes: &'a [u8] },
-    /// Ticks of an input log, without its heading.
-    Ticks(&'a [u8]),
+    /// What entered the world in some ticks in a row.
+    Ticks(RecordedTicks<'a>),
     /// The world's state after so many ticks, as hashes.
     Hash(RecordedHash<'a>),
     /// There is no more of this world.
@@ -104,6 +108,27 @@ pub enum EndReason {
     Panicked,
     /// It goes on, and is not recorded any more.
     NotRecorded,
+}
+
+/// Ticks in a row, as an input log has them, without its heading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedTicks<'a>(pub(super) &'a [u8]);
+
+impl<'a> RecordedTicks<'a> {
+    /// The number of the first; `None` where there is none.
+    pub fn first_tick(self) -> Option<u32> {
+        self.0.first_chunk().copied().map(u32::from_le_bytes)
+    }
+
+    /// Reads them from the first on, whatever its number. `rate` is that of the world.
+    pub fn read(self, rate: Hertz) -> InputLogReader<'a> {
+        self.read_from(self.first_tick().unwrap_or_default(), rate)
+    }
+
+    /// Reads them; it is a fault if the first is not `tick`.
+    pub fn read_from(self, tick: u32, rate: Hertz) -> InputLogReader<'a> {
+        InputLogReader::of_ticks(self.0, LogStart { rate, tick: tick.wrapping_sub(1), seed: 0, schema: 0 })
+    }
 }
 
 /// Hashes of a world's state: whole, of each component and of each entity.
@@ -316,7 +341,7 @@ fn read_content(kind: u8, content: &[u8]) -> Result<Block<'_>, Fault> {
             };
             Block::Checkpoint { why, ticks: read_u32(&mut from)?, bytes: from.bytes(from.remaining_bytes())? }
         }
-        TICKS => Block::Ticks(from.bytes(from.remaining_bytes())?),
+        TICKS => Block::Ticks(RecordedTicks(from.bytes(from.remaining_bytes())?)),
         HASH => {
             let (ticks, whole) = (read_u32(&mut from)?, u64::from_le_bytes(from.array()?));
             let random = read_u32(&mut from)?;

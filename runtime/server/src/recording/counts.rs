@@ -1,10 +1,10 @@
 //! Counts: what became of recordings, for metrics and the console.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{mem, sync::Arc};
 
 use throng_metrics::counters;
 
-use super::queue::{RecordingCounts, RecordingQueue};
+use super::queue::{RecordingQueue, RecordingTotals};
 
 counters! {
     /// What became of recordings.
@@ -34,35 +34,18 @@ counters! {
 
 /// Takes what was counted since it was last taken. Owned by the frame's thread.
 #[derive(Default)]
-pub(crate) struct RecordingCounter([u64; 6]);
+pub(crate) struct RecordingCounter(RecordingTotals);
 
 impl RecordingCounter {
-    pub fn count_into(&mut self, queue: Option<&std::sync::Arc<RecordingQueue>>, figures: &mut RecordingFigures) {
+    pub fn count_into(&mut self, queue: Option<&Arc<RecordingQueue>>, figures: &mut RecordingFigures) {
         let Some(queue) = queue else { return };
-        let RecordingCounts {
-            worlds: _,
-            parts,
-            parts_lost,
-            bytes_lost: _,
-            bytes_written,
-            segments,
-            segments_dropped,
-            write_errors,
-        } = &queue.counts;
-        let now = [parts, parts_lost, bytes_written, segments, segments_dropped, write_errors].map(read);
-        let new: [u64; 6] = std::array::from_fn(|index| now[index] - self.0[index]);
-        self.0 = now;
-        [
-            figures.parts,
-            figures.parts_lost,
-            figures.bytes,
-            figures.segments,
-            figures.segments_dropped,
-            figures.write_errors,
-        ] = new;
+        let now = queue.counts.read();
+        let before = mem::replace(&mut self.0, now);
+        figures.parts = now.parts - before.parts;
+        figures.parts_lost = now.parts_lost - before.parts_lost;
+        figures.bytes = now.bytes_written - before.bytes_written;
+        figures.segments = now.segments - before.segments;
+        figures.segments_dropped = now.segments_dropped - before.segments_dropped;
+        figures.write_errors = now.write_errors - before.write_errors;
     }
-}
-
-fn read(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
 }

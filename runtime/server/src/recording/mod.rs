@@ -26,6 +26,7 @@ mod blocks;
 mod counts;
 mod folder;
 mod of_server;
+mod other_game;
 mod queue;
 mod reader;
 mod segment;
@@ -37,7 +38,7 @@ mod writer;
 use std::{
     fs, io,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
     time::Duration,
 };
@@ -48,8 +49,9 @@ use throng_platform::{
 };
 use throng_profiler::log_info;
 
-pub use blocks::{About, Block, CheckpointReason, EndReason, RecordedHash, WorldPlan};
+pub use blocks::{About, Block, CheckpointReason, EndReason, RecordedHash, RecordedTicks, WorldPlan};
 pub use folder::{SegmentFile, segments_in};
+pub use other_game::OtherGame;
 pub use reader::{OpenError, RecordingFiles, RecordingTail, TailFault};
 pub use segment::{Group, SegmentFault, SegmentHeading, SegmentReader};
 
@@ -59,7 +61,7 @@ pub(crate) use queue::RecordingQueue;
 pub(crate) use tape::{SharedTape, turn_of};
 
 use crate::settings::RecordingSettings;
-use queue::lock_within;
+use queue::{RecordingTotals, lock_within};
 use writer::{Files, Order, RECORDING, Writer};
 
 /// How long worlds are given to hand over what they have when a recording is stopped: each does about once a second.
@@ -113,7 +115,8 @@ struct Inner {
     settings: RecordingSettings,
     /// `None`: nothing says where to.
     queue: Option<Arc<RecordingQueue>>,
-    /// Taken by whoever starts and stops; never by a frame that is running.
+    /// Taken to start, to stop, which keeps it for as long as that takes, to ask how it stands, and by the thread that writes a death
+    /// down; never by a frame that is running.
     state: Mutex<State>,
 }
 
@@ -237,21 +240,20 @@ impl RecordingControl {
         true
     }
 
+    /// How it stands. Waits for who starts or stops.
     pub fn status(&self) -> RecordingStatus {
         let folder = self.0.settings.folder.clone();
         let Some(queue) = &self.0.queue else { return RecordingStatus::default() };
-        let counts = &queue.counts;
-        let [worlds, parts, parts_lost, bytes_lost, bytes_written, segments, segments_dropped, write_errors] = [
-            &counts.worlds,
-            &counts.parts,
-            &counts.parts_lost,
-            &counts.bytes_lost,
-            &counts.bytes_written,
-            &counts.segments,
-            &counts.segments_dropped,
-            &counts.write_errors,
-        ]
-        .map(|count| count.load(Ordering::Relaxed));
+        let RecordingTotals {
+            worlds,
+            parts,
+            parts_lost,
+            bytes_lost,
+            bytes_written,
+            segments,
+            segments_dropped,
+            write_errors,
+        } = queue.counts.read();
         let is_on = self.lock().thread.is_some();
         RecordingStatus {
             is_on,

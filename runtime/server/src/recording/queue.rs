@@ -77,6 +77,35 @@ pub(crate) struct RecordingCounts {
     pub write_errors: AtomicU64,
 }
 
+/// What they were at one time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RecordingTotals {
+    pub worlds: u64,
+    pub parts: u64,
+    pub parts_lost: u64,
+    pub bytes_lost: u64,
+    pub bytes_written: u64,
+    pub segments: u64,
+    pub segments_dropped: u64,
+    pub write_errors: u64,
+}
+
+impl RecordingCounts {
+    pub fn read(&self) -> RecordingTotals {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        RecordingTotals {
+            worlds: read(&self.worlds),
+            parts: read(&self.parts),
+            parts_lost: read(&self.parts_lost),
+            bytes_lost: read(&self.bytes_lost),
+            bytes_written: read(&self.bytes_written),
+            segments: read(&self.segments),
+            segments_dropped: read(&self.segments_dropped),
+            write_errors: read(&self.write_errors),
+        }
+    }
+}
+
 /// Shared by all who record.
 pub(crate) struct RecordingQueue {
     messages: ArrayQueue<Message>,

@@ -12,7 +12,7 @@
 use throng_pack::{Fault, Reader};
 use throng_world::ids::WorldId;
 
-use super::blocks::{self, Block};
+use super::blocks::{self, Block, RecordedTicks};
 
 const MAGIC: [u8; 8] = *b"throngrc";
 const VERSION: u16 = 1;
@@ -199,7 +199,7 @@ impl Group {
     /// # Panics
     /// If it has a block that cannot be read.
     #[doc(hidden)]
-    pub fn with_ticks(&self, mut write: impl FnMut(WorldId, &[u8], &mut Vec<u8>)) -> Vec<u8> {
+    pub fn with_ticks(&self, mut write: impl FnMut(WorldId, RecordedTicks<'_>, &mut Vec<u8>)) -> Vec<u8> {
         let (mut from, mut bytes, mut current) = (Reader::new(&self.raw), Vec::new(), None);
         loop {
             let at = self.raw.len() - from.remaining_bytes();

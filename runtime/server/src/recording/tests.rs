@@ -19,7 +19,7 @@ use throng_world::{
 };
 
 use super::{
-    blocks::{self, About, Block, CheckpointReason, EndReason, WorldPlan},
+    blocks::{self, About, Block, CheckpointReason, EndReason, RecordedTicks, WorldPlan},
     queue::{Message, RecordingQueue},
     segment::{SegmentFault, SegmentHeading, SegmentReader, write_group},
     segments_in,
@@ -121,7 +121,7 @@ fn every_block_is_read_as_it_was_written() {
     assert_eq!(found[3], Block::Built);
     let why = CheckpointReason::Begin { after: Some(6) };
     assert_eq!(found[4], Block::Checkpoint { why, ticks: 8, bytes: b"state" });
-    assert_eq!(found[5], Block::Ticks(b"ticks"));
+    assert_eq!(found[5], Block::Ticks(RecordedTicks(b"ticks")));
     let Block::Hash(hash) = found[6] else { panic!("{:?}", found[6]) };
     assert_eq!((hash.ticks, hash.whole, hash.random), (9, 0x0102_0304, 5));
     assert_eq!(hash.columns().collect::<Vec<_>>(), [0xAA, 1]);

@@ -44,7 +44,7 @@ const GROUP_PERIOD: Duration = Duration::from_secs(1);
 /// After an error of the disk.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// A segment has this part of all bytes at most, so that there are always some whole ones.
+/// A segment has one of so many parts of all bytes at most, so that there are always some whole ones.
 const SEGMENTS_MIN: u64 = 8;
 
 /// What the thread is told at its start.
@@ -314,8 +314,9 @@ impl<D: Disk> Writer<D> {
             RECORDING,
             folder = %self.order.folder.display(),
             %error,
-            "the recording cannot be written: give the disk room, or a smaller [recording] max_mb; it is tried again in 10 s, \
-             and there is a gap"
+            again_s = TRY_AGAIN.as_secs(),
+            "the recording cannot be written: give the disk room, or a smaller [recording] max_mb; it is tried again soon, and \
+             there is a gap"
         );
     }
 

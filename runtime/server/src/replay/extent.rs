@@ -5,12 +5,8 @@
 use std::collections::HashMap;
 
 use throng_scheduler::Hertz;
-use throng_world::{
-    ids::WorldId,
-    input_log::{InputLogReader, LogStart},
-};
+use throng_world::ids::WorldId;
 
-use super::of_world::first_tick;
 use crate::recording::{Block, Group, RecordingFiles};
 
 /// How many ticks of how many worlds a recording has, of those that have a state before them.
@@ -74,11 +70,9 @@ fn ticks_in(group: &Group, worlds: &mut HashMap<WorldId, Seen>) -> HashMap<World
                 worlds.entry(world).and_modify(|seen| seen.has_state = true);
             }
             (Block::Ended(_), Some(world)) => drop(worlds.remove(&world)),
-            (Block::Ticks(bytes), Some(world)) => {
+            (Block::Ticks(recorded), Some(world)) => {
                 let Some(seen) = worlds.get(&world).filter(|seen| seen.has_state) else { continue };
-                let tick = first_tick(bytes).wrapping_sub(1);
-                let start = LogStart { rate: Hertz(seen.rate_hz), tick, seed: 0, schema: 0 };
-                let count = InputLogReader::of_ticks(bytes, start).map_while(Result::ok).count() as u64;
+                let count = recorded.read(Hertz(seen.rate_hz)).map_while(Result::ok).count() as u64;
                 *ticks.entry(world).or_default() += count;
             }
             _ => {}

@@ -42,6 +42,8 @@ pub use difference::{Divergence, EntityDifference, WhatDiffers};
 pub use extent::Extent;
 pub use watch::{DoneTick, ReplayWatch};
 
+pub use crate::recording::OtherGame;
+
 use self::of_world::ReplayedWorlds;
 use crate::{
     Server,
@@ -85,17 +87,8 @@ impl Default for ReplayOptions {
     }
 }
 
-/// A recording is not of this game.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OtherGame {
-    #[error("the recording is of {recorded}, and this is {here}; name it with --game {recorded}")]
-    Name { recorded: String, here: String },
-    #[error(
-        "the recording's schema is {recorded:016x}, and that of this build of {game} is {here:016x}: inputs would be read as \
-         others; replay it with the build that wrote it, {build}"
-    )]
-    Schema { game: String, recorded: u64, here: u64, build: String },
-}
+/// Gaps that are told one by one.
+const GAPS_MAX: usize = 1_000;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -110,8 +103,10 @@ pub struct ReplayReport {
     /// Of each world the first, in the order in which they were recorded. What comes after it follows from it, and is not
     /// held against hashes.
     pub divergences: Vec<Divergence>,
-    /// Stretches that are missing.
+    /// Stretches that are missing; at most 1,000 of them are told one by one.
     pub gaps: Vec<Gap>,
+    /// How many there are.
+    pub gaps_count: u64,
     /// Worlds that could not be made or led on, and why.
     pub failures: Vec<(WorldId, String)>,
     /// What was wrong with the files.
@@ -134,9 +129,21 @@ pub struct Gap {
 }
 
 impl ReplayReport {
-    /// Everything that was recorded was replayed, and all hashes hold.
+    /// No state differs from the recorded one, and no world failed. It does not ask whether anything is missing.
     pub fn is_equal(&self) -> bool {
         self.divergences.is_empty() && self.failures.is_empty()
+    }
+
+    /// Nothing is missing of what the server recorded: no stretch, no end of a file, no state that ticks need.
+    pub fn is_whole(&self) -> bool {
+        self.gaps_count == 0 && self.tails.is_empty() && self.ticks_skipped == 0
+    }
+
+    fn note_gap(&mut self, gap: Gap) {
+        self.gaps_count += 1;
+        if self.gaps.len() < GAPS_MAX {
+            self.gaps.push(gap);
+        }
     }
 
     fn merge(&mut self, other: Self) {
@@ -146,6 +153,7 @@ impl ReplayReport {
         self.hashes_equal += other.hashes_equal;
         self.divergences.extend(other.divergences);
         self.gaps.extend(other.gaps);
+        self.gaps_count += other.gaps_count;
         self.failures.extend(other.failures);
         self.states = self.states.wrapping_add(other.states);
     }
@@ -197,15 +205,7 @@ impl ReplayGame {
     /// # Errors
     /// If a recording is not of this game, or inputs are of another schema.
     pub fn check(&self, about: &About) -> Result<(), OtherGame> {
-        if about.game != self.name {
-            return Err(OtherGame::Name { recorded: about.game.clone(), here: self.name.clone() });
-        }
-        let here = self.schema.hash();
-        if about.schema != here {
-            let build = format!("{} ({})", about.version, about.commit);
-            return Err(OtherGame::Schema { game: self.name.clone(), recorded: about.schema, here, build });
-        }
-        Ok(())
+        about.check_game(&self.name, &self.schema)
     }
 
     /// What its clients say, and are told.
@@ -266,6 +266,7 @@ impl ReplayGame {
     fn finished(&self, mut report: ReplayReport, about: &About, began: Instant) -> ReplayReport {
         report.divergences.sort_by_key(|divergence| (divergence.at_ms, divergence.world, divergence.ticks));
         report.gaps.sort_by_key(|gap| (gap.world, gap.until));
+        report.gaps.truncate(GAPS_MAX);
         report.is_other_build = self.is_other_build(about);
         report.took = began.elapsed();
         report
@@ -299,7 +300,7 @@ fn groups_to_tick(recording: &RecordingFiles, last: u32, wanted: Option<WorldId>
         for block in group.blocks().map_while(Result::ok) {
             match block {
                 Block::Part { world, .. } => is_ours = wanted.is_none_or(|wanted| wanted == world),
-                Block::Ticks(ticks) if is_ours && of_world::first_tick(ticks) <= last => count = read,
+                Block::Ticks(ticks) if is_ours && ticks.first_tick().is_some_and(|first| first <= last) => count = read,
                 _ => {}
             }
         }

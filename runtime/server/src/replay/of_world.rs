@@ -8,6 +8,7 @@
 
 use std::{
     collections::HashMap,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::PoisonError,
 };
@@ -16,22 +17,13 @@ use throng_metrics::game::GameTotals;
 use throng_pack::envelope;
 use throng_replication::StateParts;
 use throng_scheduler::Hertz;
-use throng_world::{
-    GameWorld,
-    checkpoint::PlayerEntities,
-    game_world::ReplayWorker,
-    ids::WorldId,
-    input_log::{InputLogReader, LogStart},
-};
+use throng_world::{GameWorld, checkpoint::PlayerEntities, game_world::ReplayWorker, ids::WorldId};
 
 use super::{
     Gap, ReplayGame, ReplayReport, difference,
     watch::{DoneTick, ReplayWatch},
 };
-use crate::recording::{Block, CheckpointReason, Group, RecordedHash, WorldPlan};
-
-/// Gaps that are told of one by one.
-const GAPS_MAX: usize = 1_000;
+use crate::recording::{Block, CheckpointReason, Group, RecordedHash, RecordedTicks, WorldPlan};
 
 #[derive(Default)]
 struct Replayed {
@@ -96,7 +88,12 @@ impl<'g> ReplayedWorlds<'g> {
         self
     }
 
-    pub fn finish(self) -> ReplayReport {
+    pub fn finish(mut self) -> ReplayReport {
+        for (id, Replayed { world, .. }) in self.worlds {
+            if catch_unwind(AssertUnwindSafe(|| drop(world))).is_err() {
+                note_failure(&mut self.report, &mut self.watch, id, "it panicked while it was dropped".to_owned());
+            }
+        }
         self.report
     }
 
@@ -126,7 +123,7 @@ impl<'g> ReplayedWorlds<'g> {
                 }
                 block => {
                     if let Some(world) = current {
-                        self.take_block(world, block);
+                        self.take_block_of_game(world, block);
                     }
                 }
             }
@@ -140,9 +137,21 @@ impl<'g> ReplayedWorlds<'g> {
         if expected.is_some_and(|expected| expected != number) && number != 0 {
             let lost = replayed.world.take();
             if let Some(world) = lost {
-                note_gap(&mut self.report, Gap { world: id, after: Some(world.ticks()), until: None });
+                self.report.note_gap(Gap { world: id, after: Some(world.ticks()), until: None });
             }
         }
+    }
+
+    /// Making a world, its ticks, its hash and its end all run the game's code, on what the recording says.
+    fn take_block_of_game(&mut self, id: WorldId, block: Block<'_>) {
+        if catch_unwind(AssertUnwindSafe(|| self.take_block(id, block))).is_ok() {
+            return;
+        }
+        if let Some(world) = self.worlds.remove(&id).and_then(|replayed| replayed.world) {
+            // To drop it runs the game's code once more.
+            mem::forget(world);
+        }
+        note_failure(&mut self.report, &mut self.watch, id, "it panicked while it was hashed or dropped".to_owned());
     }
 
     fn take_block(&mut self, id: WorldId, block: Block<'_>) {
@@ -173,7 +182,7 @@ impl<'g> ReplayedWorlds<'g> {
             // It is there, and goes on as it is: what it does is to be its own.
             CheckpointReason::Regular if replayed.world.is_some() => return,
             CheckpointReason::Begin { after: Some(after) } => {
-                note_gap(&mut self.report, Gap { world: id, after: Some(after), until: Some(ticks) });
+                self.report.note_gap(Gap { world: id, after: Some(after), until: Some(ticks) });
             }
             _ => {}
         }
@@ -201,16 +210,14 @@ impl<'g> ReplayedWorlds<'g> {
         note_failure(&mut self.report, &mut self.watch, id, why);
     }
 
-    fn take_ticks(&mut self, id: WorldId, ticks: &[u8]) {
+    fn take_ticks(&mut self, id: WorldId, ticks: RecordedTicks<'_>) {
         let Some(replayed) = self.worlds.get_mut(&id).filter(|replayed| !replayed.is_done) else { return };
-        let start = |tick: u32| LogStart { rate: Hertz(replayed.plan.rate_hz), tick, seed: 0, schema: 0 };
+        let rate = Hertz(replayed.plan.rate_hz);
         let Some(world) = &mut replayed.world else {
-            // The first number is not known; only those are counted that are there.
-            let reader = InputLogReader::of_ticks(ticks, start(first_tick(ticks).wrapping_sub(1)));
-            self.report.ticks_skipped += reader.map_while(Result::ok).count() as u64;
+            self.report.ticks_skipped += ticks.read(rate).map_while(Result::ok).count() as u64;
             return;
         };
-        for tick in InputLogReader::of_ticks(ticks, start(world.ticks().wrapping_sub(1))) {
+        for tick in ticks.read_from(world.ticks(), rate) {
             let (number, worker) = (world.ticks(), &mut self.worker);
             if let (Some(watched), Ok(tick)) = (&mut self.watch, &tick) {
                 watched.watch.begins(id, &replayed.plan, tick);
@@ -234,7 +241,7 @@ impl<'g> ReplayedWorlds<'g> {
                 Err(_) => {
                     // What the thread lent it is gone with it.
                     let fresh = ReplayWorker::new(0);
-                    let tunables = std::mem::replace(&mut self.worker, fresh).tunables;
+                    let tunables = mem::replace(&mut self.worker, fresh).tunables;
                     self.worker.tunables = tunables;
                     format!("it panicked in tick {number}")
                 }
@@ -266,20 +273,9 @@ impl<'g> ReplayedWorlds<'g> {
     }
 }
 
-/// The number in front of the first tick.
-pub(super) fn first_tick(ticks: &[u8]) -> u32 {
-    ticks.first_chunk().copied().map_or(0, u32::from_le_bytes)
-}
-
 fn note_failure(report: &mut ReplayReport, watch: &mut Option<Watched<'_>>, id: WorldId, why: String) {
     watch.iter_mut().for_each(|watched| watched.watch.failed(id, &why));
     report.failures.push((id, why));
-}
-
-fn note_gap(report: &mut ReplayReport, gap: Gap) {
-    if report.gaps.len() < GAPS_MAX {
-        report.gaps.push(gap);
-    }
 }
 
 fn make(game: &ReplayGame, id: WorldId, plan: &WorldPlan, checkpoint: Option<&[u8]>) -> Result<Box<GameWorld>, String> {

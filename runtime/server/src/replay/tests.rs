@@ -22,7 +22,9 @@ use throng_world::{input_log::LoggedTick, prelude::*};
 use super::{DoneTick, Extent, OtherGame, ReplayGame, ReplayOptions, ReplayReport, ReplayWatch, WhatDiffers};
 use crate::{
     lifecycle::NewWorld,
-    recording::{RecordingControl, RecordingFiles, TailFault, WorldPlan, segments_in},
+    recording::{
+        Block, Group, RecordingControl, RecordingFiles, SegmentFault, SegmentReader, TailFault, WorldPlan, segments_in,
+    },
     report::Build,
     server::Server,
     settings::Settings,
@@ -180,7 +182,7 @@ fn recorded_worlds_come_again_on_any_number_of_threads() {
     for report in &reports {
         assert!(report.is_equal(), "{report:?}");
         assert_eq!((report.worlds, report.ticks, report.hashes_equal), (2, 400, 400), "{report:?}");
-        assert!(report.gaps.is_empty() && report.tails.is_empty() && report.ticks_skipped == 0, "{report:?}");
+        assert!(report.is_whole(), "{report:?}");
         assert_eq!(report.states, reports[0].states);
     }
 }
@@ -234,7 +236,10 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     fs::rename(&segments[1].path, folder.0.join("away")).unwrap();
     let report = replay(&folder.0, game(&folder.0, NEVER), 2);
     assert!(report.is_equal() && report.ticks < 280, "{report:?}");
-    assert!(report.ticks_skipped > 0 && report.gaps.len() == 2 && report.worlds == 4, "{report:?}");
+    assert!(
+        report.ticks_skipped > 0 && report.gaps_count == 2 && report.gaps.len() == 2 && report.worlds == 4,
+        "{report:?}"
+    );
     assert_eq!(ticks_in(&folder.0), report.ticks, "what has no state before it does not count");
     assert_eq!(report.tails.iter().map(|tail| &tail.what).collect::<Vec<_>>(), [&TailFault::Missing { from: 2 }]);
     fs::rename(folder.0.join("away"), &segments[1].path).unwrap();
@@ -251,13 +256,29 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
 
 #[test]
 fn what_is_before_damage_is_replayed() {
-    let folder = record("damage", 200, Duration::ZERO, true);
+    let folder = record("damage", 80, Duration::from_millis(25), true);
     let path = &segments_in(&folder.0).unwrap()[0].path;
     let good = fs::read(path).unwrap();
-    fs::write(path, &good[..good.len() - 1]).unwrap();
-    let report = replay(&folder.0, game(&folder.0, NEVER), 1);
-    assert!(report.is_equal(), "{report:?}");
-    assert_eq!(report.tails.len(), 1, "{report:?}");
+    let groups: Vec<Group> = SegmentReader::new(&good).unwrap().map(Result::unwrap).collect();
+    let ticks_of = |group: &Group| -> u64 {
+        let ticks = group.blocks().map(|block| match block.unwrap() {
+            Block::Ticks(ticks) => ticks.read(Hertz(20)).count() as u64,
+            _ => 0,
+        });
+        ticks.sum()
+    };
+    let damaged = groups.iter().rposition(|group| ticks_of(group) > 0).unwrap();
+    let before: u64 = groups[..damaged].iter().map(ticks_of).sum();
+    assert!(before > 0, "what is written each second is a group: {}", groups.len());
+    let mut bytes = good.clone();
+    bytes[groups[damaged].at + 30] ^= 1;
+    fs::write(path, &bytes).unwrap();
+    // That segment alone: in those behind it worlds are picked up again.
+    let report = replay(path, game(&folder.0, NEVER), 1);
+    assert!(report.is_equal() && !report.is_whole(), "{report:?}");
+    assert_eq!((report.ticks, report.hashes_equal), (before, before), "{report:?}");
+    let damage = TailFault::Segment(SegmentFault::Damaged { at: groups[damaged].at });
+    assert_eq!(report.tails.iter().map(|tail| &tail.what).collect::<Vec<_>>(), [&damage]);
     fs::write(path, b"throng.toml").unwrap();
     let error = RecordingFiles::open(&folder.0).unwrap_err().to_string();
     assert!(error.contains("these bytes are no recording"), "{error}");
@@ -505,4 +526,67 @@ fn who_watches_a_replay_hears_what_fails_and_what_is_hashed() {
     let report = without.into_replay().replay_watched(&recording, &ReplayOptions::default(), &mut wants).unwrap();
     assert_eq!((report.failures.len(), wants.done), (wants.failed.len(), 40), "{report:?}");
     assert_eq!(wants.failed[0], "this build knows no kind of worlds `dice`");
+}
+
+/// Where a game's code panics in a replay, as it did not when it was recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Breaks {
+    Never,
+    Hashed,
+    Dropped,
+}
+
+#[derive(Component)]
+struct Brittle(Breaks);
+
+impl StateHash for Brittle {
+    fn hash_state(&self, _: &mut StateHasher) {
+        assert!(self.0 != Breaks::Hashed, "its hash cannot be taken");
+    }
+}
+
+impl Drop for Brittle {
+    fn drop(&mut self) {
+        assert!(self.0 != Breaks::Dropped, "it cannot be dropped");
+    }
+}
+
+fn brittle(breaks: Breaks) -> impl WorldKind + use<> {
+    TestKind::new("dice", Hertz(20), move |world| {
+        world.hash::<Brittle>();
+        // Of two worlds one breaks.
+        let breaks = if world.id().index() == 0 { breaks } else { Breaks::Never };
+        world.world_mut().spawn(Brittle(breaks));
+    })
+}
+
+/// Promise: whatever a game's code panics on, its world is named, and the others are replayed.
+#[test]
+fn a_world_that_panics_while_it_is_hashed_or_dropped_is_named() {
+    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-brittle-{}", std::process::id())));
+    let _ = fs::remove_dir_all(&folder.0);
+    let clock = ManualClock::new();
+    let environment = environment(Arc::new(clock.clone()));
+    let mut server = Server::with_environment(&settings(&folder.0), SchemaBuilder::new().build(), environment);
+    server.set_game("dice");
+    server.add_kind(brittle(Breaks::Never)).unwrap();
+    for seed in [5, 6] {
+        server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
+    }
+    server.prepare(clock.now()).unwrap();
+    for frame in 0..20 * FRAMES_PER_TICK {
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+    }
+    server.end_recording();
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    for (breaks, ticks) in [(Breaks::Hashed, 21), (Breaks::Dropped, 40)] {
+        let mut again = Server::for_replay(&Settings::default(), SchemaBuilder::new().build(), recording.about());
+        again.set_game("dice");
+        again.add_kind(brittle(breaks)).unwrap();
+        let report = again.into_replay().replay(&recording, &ReplayOptions::default()).unwrap();
+        let [(world, why)] = &report.failures[..] else { panic!("{report:?}") };
+        assert_eq!((world.index(), report.ticks), (0, ticks), "{report:?}");
+        assert!(why.starts_with("it panicked while it was "), "{why}");
+    }
 }

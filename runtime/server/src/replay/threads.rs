@@ -65,7 +65,7 @@ pub(super) fn replay(
         }
         let mut report = ReplayReport { tails, ..ReplayReport::default() };
         for thread in threads {
-            report.merge(thread.join().expect("what worlds do is caught"));
+            report.merge(thread.join().expect("what a game's code does is caught"));
         }
         if let Some(recorder) = &mut recorder {
             recorder.frame_end();
