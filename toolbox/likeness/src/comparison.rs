@@ -1,7 +1,7 @@
 //! Comparison: two load profiles held against each other, measure by measure, and what differs by more than a tenth is named.
 //!
-//! A measure is named if its rates are more than [`LIMIT`] apart, the interval of their ratio has no room for none, and players dealt out
-//! anew are hardly ever as far apart ([`deal`](crate::deal)). Intervals are at a level that holds for all measures at once (Bonferroni), so
+//! A measure is named if its rates are more than [`LIMIT`] apart, the interval of their ratio has no room for none, and players shuffled between
+//! the sides are hardly ever as far apart ([`permutation`](crate::permutation)). Intervals are at a level that holds for all measures at once (Bonferroni), so
 //! that the same behaviour twice has anything named once in a hundred times at most; where one player is held against many, in two of a
 //! hundred. It is `within` if all of the interval is within the
 //! limit. What is neither is `unclear`: it may differ, and so little was played that nobody can say.
@@ -19,8 +19,8 @@ use serde::Serialize;
 use throng_history::student::student_two_sided;
 
 use crate::{
-    deal::is_beyond_deals,
     estimate::{Estimate, PLAYERS_MIN, by_player, estimates},
+    permutation::is_beyond_permutations,
     places::{self, PlacesRow},
     profile::{Measure, Profile, Sort},
     stretches::APART_MAX,
@@ -42,18 +42,19 @@ pub struct Row {
     #[serde(flatten)]
     pub measure: Measure,
     pub verdict: Verdict,
-    /// For each second that a player plays; `None` where too little was played.
+    /// In `measure.sort.unit()`; `None` where too little was played.
     pub a: Option<f64>,
     pub b: Option<f64>,
-    /// By how much `b` is more than `a`, with the interval (%); `None` where one of them has none, and of the upper end where `a` may have none.
+    /// By how much `b` is more than `a` (%); `None` where one of them is `None` or `a` is nothing.
     pub difference_percent: Option<f64>,
+    /// The interval in which that lies (%). The upper end is `None` where `a` may be nothing, too.
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
     /// Whether stretches of time of both sides were held against each other in pairs.
     pub in_pairs: bool,
 }
 
-/// Whom a side is of.
+/// One side of a comparison: how long it is, and how many players it has.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
     /// How long its recording is, without the first seconds (s).
@@ -82,6 +83,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Compares two profiles, measure by measure. A pure function on the calling thread; allocates. Takes milliseconds, and up to some seconds
+    /// where players were in many places.
     pub fn of(a: &Profile, b: &Profile) -> Self {
         let sides = [a, b].map(side_of);
         let mut rows = rows(a, b);
@@ -177,14 +180,14 @@ fn rows(a: &Profile, b: &Profile) -> Vec<Row> {
             let is_beyond = || {
                 let [a, b] = [a, b].map(|profile| by_player(profile, measure));
                 // Of few on both sides time alone speaks.
-                a.len().max(b.len()) < PLAYERS_MIN || is_beyond_deals(&a, &b, level)
+                a.len().max(b.len()) < PLAYERS_MIN || is_beyond_permutations(&a, &b, level)
             };
             row(measure, sides, level, is_beyond)
         })
         .collect()
 }
 
-/// `is_beyond`: whether players dealt out anew are hardly ever as far apart; asked only of what would be named.
+/// `is_beyond`: whether players shuffled between the sides are hardly ever as far apart; asked only of what would be named.
 fn row(measure: &Measure, [a, b]: &[Option<Estimate>; 2], level: f64, is_beyond: impl Fn() -> bool) -> Row {
     let mut found = match (a, b) {
         (Some(a), Some(b)) => ratio(a, b, level),

@@ -9,7 +9,7 @@
 //! as long as it lasts is no up and down.
 
 use crate::{
-    deal::Part,
+    permutation::Part,
     profile::{Measure, PlayerProfile, Profile},
     stretches::{InPairs, STRETCHES_MIN, Stretches, in_pairs, stretches},
 };

@@ -32,7 +32,7 @@ use throng_world::{
 
 use crate::{
     clock::WorldClocks,
-    measures::{BYTES, INPUTS, INPUTS_CHANGED, JOURNEYS, Kinds, LOGINS, METRES, Measures, NEAR, REQUESTS},
+    measures::{BYTES, INPUTS, INPUTS_CHANGED, JOURNEYS, Kinds, LOGINS, METRES, Measures, NEAR, NEAR_M, REQUESTS},
     outline::Outline,
     profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort, spell_of},
     times::OwnTimes,
@@ -42,8 +42,6 @@ use crate::{
 
 /// Side of a cell (m): a small room.
 const CELL_M: f32 = 8.0;
-/// So near is near (m): what is told often, in most games.
-const NEAR_M: f32 = 32.0;
 /// More than that in a cell are a crowd, of which nobody says that it goes together.
 const PARTY_MAX: u32 = 9;
 /// Whoever is farther from where it was a second ago has not walked (m).
@@ -55,7 +53,8 @@ const BEGINNING_SHARE_MAX: f64 = 1.0 / 6.0;
 /// Makes profiles of a replay.
 pub(crate) struct Gatherer<'a> {
     outline: &'a Outline,
-    groups: &'a [Who],
+    /// Whom each side is of.
+    who: &'a [Who],
     begin_s: f64,
     block_s: f64,
     clocks: WorldClocks,
@@ -68,11 +67,11 @@ pub(crate) struct Gatherer<'a> {
     kinds: Kinds,
     pending: Pending,
     times: OwnTimes,
-    /// Told how far the recording has come.
-    each_s: &'a mut dyn FnMut(f64),
+    /// Told how far the recording has come (s).
+    tell_at_s: &'a mut dyn FnMut(f64),
 }
 
-/// What a group has in common.
+/// What a side has in common.
 #[derive(Default)]
 struct SideSums {
     /// The worlds that are over.
@@ -84,7 +83,7 @@ struct SideSums {
 #[derive(Default)]
 struct Player {
     /// `None`: of none of those that are wanted.
-    group: Option<usize>,
+    side: Option<usize>,
     last_input: Vec<u8>,
     played_s: Vec<f64>,
     alone_s: Vec<f64>,
@@ -110,9 +109,9 @@ struct Seen {
     tick: Option<u32>,
     second: u32,
     here: Vec<Here>,
-    /// The group of all who are here, if it is one.
-    group: Option<usize>,
-    /// What each group has of it.
+    /// The side of all who are here, if it is one.
+    side: Option<usize>,
+    /// What each side has of it.
     sums: Vec<WorldSums>,
 }
 
@@ -135,30 +134,30 @@ struct Pending {
 }
 
 impl<'a> Gatherer<'a> {
-    /// `each_s` is told how far the recording has come before each tick (s).
-    pub fn new(outline: &'a Outline, groups: &'a [Who], schema: &Schema, each_s: &'a mut dyn FnMut(f64)) -> Self {
+    /// `tell_at_s` is told how far the recording has come before each tick (s).
+    pub fn new(outline: &'a Outline, who: &'a [Who], schema: &Schema, tell_at_s: &'a mut dyn FnMut(f64)) -> Self {
         let begin_s = BEGINNING_S.min(outline.seconds * BEGINNING_SHARE_MAX);
         let mut measures = Measures::new();
         Self {
             outline,
-            groups,
+            who,
             begin_s,
             block_s: ((outline.seconds - begin_s) / BLOCKS as f64).max(f64::MIN_POSITIVE),
             clocks: WorldClocks::default(),
             worlds: HashMap::new(),
             players: Vec::new(),
-            sides: groups.iter().map(|_| SideSums::default()).collect(),
+            sides: who.iter().map(|_| SideSums::default()).collect(),
             by_client: HashMap::new(),
             by_key: HashMap::new(),
             kinds: Kinds::of(schema, &mut measures),
             measures,
             pending: Pending::default(),
             times: OwnTimes::new(),
-            each_s,
+            tell_at_s,
         }
     }
 
-    /// A profile for each group, in their order.
+    /// A profile for each side, in their order.
     pub fn finish(mut self) -> Vec<Profile> {
         self.share_out();
         let seconds = (self.outline.seconds - self.begin_s).max(0.0);
@@ -173,7 +172,7 @@ impl<'a> Gatherer<'a> {
         };
         let mut profiles: Vec<Profile> = self.sides.into_iter().map(of_side).collect();
         for player in self.players {
-            let Player { group: Some(group), played_s, alone_s, values, places, .. } = player else { continue };
+            let Player { side: Some(side), played_s, alone_s, values, places, .. } = player else { continue };
             if played_s.iter().all(|seconds| *seconds <= 0.0) {
                 continue;
             }
@@ -182,7 +181,7 @@ impl<'a> Gatherer<'a> {
                 Some((self.measures.get(number).clone(), values?.to_vec()))
             };
             let values = values.filter_map(named).collect();
-            profiles[group].players.push(PlayerProfile { played_s, alone_s, values, places });
+            profiles[side].players.push(PlayerProfile { played_s, alone_s, values, places });
         }
         profiles
     }
@@ -200,9 +199,9 @@ impl<'a> Gatherer<'a> {
         let known = client_id.and_then(|id| self.by_client.get(&id).copied());
         let number = known.unwrap_or(self.players.len());
         if known.is_none() {
-            let group = self.groups.iter().position(|who| who.includes(client_id));
+            let side = self.who.iter().position(|who| who.includes(client_id));
             let (played_s, alone_s) = (vec![0.0; BLOCKS], vec![0.0; BLOCKS]);
-            self.players.push(Player { group, played_s, alone_s, ..Player::default() });
+            self.players.push(Player { side, played_s, alone_s, ..Player::default() });
         }
         self.by_key.insert(client, number);
         client_id.into_iter().for_each(|id| _ = self.by_client.insert(id, number));
@@ -212,11 +211,11 @@ impl<'a> Gatherer<'a> {
     fn note_message(&mut self, world: WorldId, block: usize, message: &InboxMessage<'_>) {
         let player = self.player(message.client);
         let player = &mut self.players[player];
-        let Some(group) = player.group else { return };
+        let Some(side) = player.side else { return };
         let mut seen = self.worlds.get_mut(&world);
         let mut add = |player: &mut Player, measure: usize, value: f64| {
             player.add(measure, block, value);
-            seen.iter_mut().for_each(|seen| seen.sums[group].add(measure, value));
+            seen.iter_mut().for_each(|seen| seen.sums[side].add(measure, value));
         };
         let (all, own) = match message.kind {
             MessageKind::Input { kind, .. } => {
@@ -245,31 +244,31 @@ impl<'a> Gatherer<'a> {
             return;
         };
         let share = 1.0 / world.here.len() as f64;
-        let Seen { here, group, stay, sums, .. } = world;
+        let Seen { here, side, stay, sums, .. } = world;
         for here in &*here {
             let player = &mut players[here.player];
-            if let Some(group) = player.group {
+            if let Some(side) = player.side {
                 player.played_s[block] += pending.seconds;
                 player.add(*stay, block, pending.seconds);
-                sums[group].played_s += pending.seconds;
-                sums[group].add(*stay, pending.seconds);
+                sums[side].played_s += pending.seconds;
+                sums[side].add(*stay, pending.seconds);
             }
         }
         let mut give = |measure: usize, value: f64| {
             here.iter().for_each(|here| players[here.player].add(measure, block, value * share));
-            group.iter().for_each(|group| sums[*group].add(measure, value));
+            side.iter().for_each(|side| sums[*side].add(measure, value));
         };
-        if group.is_some() {
+        if side.is_some() {
             pending.counted.iter().for_each(|(counter, count)| give(measures.counter(*counter), *count as f64));
         }
         times.take(|subsystem, taken_us| {
-            if let Some(measure) = measures.subsystem(subsystem).filter(|_| group.is_some()) {
+            if let Some(measure) = measures.subsystem(subsystem).filter(|_| side.is_some()) {
                 give(measure, taken_us);
             }
         });
-        if let Some(group) = *group {
+        if let Some(side) = *side {
             here.iter().for_each(|here| players[here.player].alone_s[block] += pending.seconds);
-            sums[group].alone_s += pending.seconds * here.len() as f64;
+            sums[side].alone_s += pending.seconds * here.len() as f64;
         }
         pending.empty();
     }
@@ -278,9 +277,9 @@ impl<'a> Gatherer<'a> {
     fn note_people(&mut self, tick: &DoneTick<'_>) {
         let clients: Vec<ClientKey> = tick.world.places_of_players().map(|(client, _)| client).collect();
         let players: Vec<usize> = clients.iter().map(|client| self.player(*client)).collect();
-        let mut groups = players.iter().map(|player| self.players[*player].group);
-        let first = groups.next().flatten();
-        let group = first.filter(|_| groups.all(|other| other == first));
+        let mut sides = players.iter().map(|player| self.players[*player].side);
+        let first = sides.next().flatten();
+        let side = first.filter(|_| sides.all(|other| other == first));
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(world.rate_hz);
         let before: HashMap<ClientKey, (Option<[f32; 2]>, u32)> =
@@ -290,7 +289,7 @@ impl<'a> Gatherer<'a> {
             Here { client, player, place, second }
         });
         world.here = here.collect();
-        world.group = group;
+        world.side = side;
     }
 
     /// Where everybody is: once a second, and after a rest for all seconds of it, in which nobody has moved.
@@ -298,18 +297,18 @@ impl<'a> Gatherer<'a> {
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(world.rate_hz);
         let places: Vec<Option<[f32; 2]>> = tick.world.places_of_players().map(|(_, place)| place).collect();
-        // How many of each group are in each cell.
+        // How many of each side are in each cell.
         let mut met: HashMap<(usize, [i32; 2]), u32> = HashMap::new();
         for (here, place) in world.here.iter().zip(&places) {
-            if let (Some(group), Some(place)) = (self.players[here.player].group, *place) {
-                *met.entry((group, cell_of(place))).or_default() += 1;
+            if let (Some(side), Some(place)) = (self.players[here.player].side, *place) {
+                *met.entry((side, cell_of(place))).or_default() += 1;
             }
         }
         for (index, (here, place)) in world.here.iter_mut().zip(&places).enumerate() {
             let before = std::mem::replace(&mut here.place, *place);
             let seconds = second.saturating_sub(std::mem::replace(&mut here.second, second)).min(REST_S_MAX);
             let player = &mut self.players[here.player];
-            let (Some(place), Some(group), Some(block), 1..) = (*place, player.group, block, seconds) else { continue };
+            let (Some(place), Some(side), Some(block), 1..) = (*place, player.side, block, seconds) else { continue };
             let cell @ [x_m, z_m] = cell_of(place);
             *player.places.entry((spell_of(block), Cell { kind: world.kind.clone(), x_m, z_m })).or_default() +=
                 seconds;
@@ -320,10 +319,10 @@ impl<'a> Gatherer<'a> {
             let (walked_m, near_s) = (walked_m.unwrap_or_default().into(), near.count() as f64 * seconds);
             for (measure, value) in [(METRES, walked_m), (NEAR, near_s)] {
                 player.add(measure, block, value);
-                world.sums[group].add(measure, value);
+                world.sums[side].add(measure, value);
             }
-            let company = f64::from((met[&(group, cell)] - 1).min(PARTY_MAX - 1));
-            let (met_s, all_s) = &mut self.sides[group].company;
+            let company = f64::from((met[&(side, cell)] - 1).min(PARTY_MAX - 1));
+            let (met_s, all_s) = &mut self.sides[side].company;
             (*met_s, *all_s) = (*met_s + company * seconds, *all_s + seconds);
         }
     }
@@ -344,13 +343,13 @@ impl Pending {
 impl ReplayWatch for Gatherer<'_> {
     fn begins(&mut self, world: WorldId, plan: &WorldPlan, tick: &LoggedTick<'_>) {
         let at_s = self.clocks.at(world, plan.rate_hz, tick.tick);
-        (self.each_s)(at_s);
+        (self.tell_at_s)(at_s);
         let block = self.block(at_s);
         if (self.pending.world, self.pending.block) != (Some(world), block) {
             self.share_out();
             (self.pending.world, self.pending.block) = (Some(world), block);
         }
-        let (measures, groups) = (&mut self.measures, self.groups.len());
+        let (measures, sides) = (&mut self.measures, self.sides.len());
         let seen = self.worlds.entry(world).or_insert_with(|| Seen {
             kind: plan.kind.as_str().into(),
             stay: measures.number(Measure::new(Sort::Worlds, &format!("time in {}", plan.kind))),
@@ -358,8 +357,8 @@ impl ReplayWatch for Gatherer<'_> {
             tick: None,
             second: 0,
             here: Vec::new(),
-            group: None,
-            sums: vec![WorldSums::new(plan.kind.as_str().into()); groups],
+            side: None,
+            sums: vec![WorldSums::new(plan.kind.as_str().into()); sides],
         });
         let ticks = seen.tick.replace(tick.tick).map_or(1, |before| tick.tick.saturating_sub(before));
         let rate = u32::from(seen.rate_hz);

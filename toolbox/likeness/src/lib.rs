@@ -22,13 +22,13 @@
 
 mod clock;
 mod comparison;
-mod deal;
 mod estimate;
 mod fit;
 mod gather;
 mod inputs;
 mod measures;
 mod outline;
+mod permutation;
 mod places;
 mod play_inputs;
 mod profile;

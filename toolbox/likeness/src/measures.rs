@@ -20,6 +20,9 @@ pub(crate) const LOGINS: usize = 4;
 pub(crate) const JOURNEYS: usize = 5;
 pub(crate) const METRES: usize = 6;
 pub(crate) const NEAR: usize = 7;
+/// So near is near (m): what is told often, in most games.
+pub(crate) const NEAR_M: f32 = 32.0;
+const _: () = assert!(NEAR_M == 32.0, "the measure's name says how near");
 const OF_EVERYBODY: [(Sort, &str); 8] = [
     (Sort::Packets, "inputs"),
     (Sort::Packets, "inputs that say something else"),
@@ -28,7 +31,7 @@ const OF_EVERYBODY: [(Sort, &str); 8] = [
     (Sort::Packets, "logins"),
     (Sort::Walks, "journeys"),
     (Sort::Walks, "metres"),
-    (Sort::Walks, "players within 32 m"),
+    (Sort::Crowd, "players within 32 m"),
 ];
 
 /// Numbers for measures.

@@ -1,19 +1,19 @@
 //! Places: whether players of two profiles spend their time in the same places.
 //!
 //! Time is added up by cells of the ground, and the distance is the part of the time that would have to be spent elsewhere (total
-//! variation). Chance makes some of it: so players are dealt out to the two sides anew two thousand times, and what the distance is
-//! then is taken off. Where players of both sides are few, spells of a player's time are dealt out instead, which says how these
-//! would play on. Where those of one side alone are few, players are dealt out all the same, since each is where it likes to be. So it
-//! stays unclear of one beside thirty: whatever it does, in one deal of thirty-one it is itself that is dealt.
+//! variation). Chance makes some of it: so players are shuffled between the two sides two thousand times (a permutation test), and what the
+//! distance is then is taken off. Where players of both sides are few, spells of a player's time are shuffled instead, which says how these
+//! would play on. Where those of one side alone are few, players are shuffled all the same, since each is where it likes to be. So it
+//! stays unclear of one beside thirty: whatever it does, in one permutation of thirty-one it stands where it did.
 //!
-//! Players who go together are one draw and not several, which dealing them out one by one does not know: a thousand of one world, some of
-//! them in parties, were 56 % of the time elsewhere than the same thousand another time, where deals made 40 %. So as many of a side are dealt
-//! out as there would be parties, if whoever is in a player's cell is of its own (the effective sample size of Kish, Survey Sampling, 1965). That is
+//! Players who go together are one draw and not several, which shuffling them one by one does not know: a thousand of one world, some of
+//! them in parties, were 56 % of the time elsewhere than the same thousand another time, where permutations made 40 %. So as many of a side are
+//! drawn as there would be parties, if whoever is in a player's cell is of its own (the effective sample size of Kish, Survey Sampling, 1965). That is
 //! on the safe side of those who meet in places that all like; and of a crowd no more are counted than go together.
 
 use std::collections::{BTreeMap, HashMap};
 
-use rand::{Rng, SeedableRng};
+use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
@@ -25,10 +25,10 @@ use crate::{
 
 /// So much of the time elsewhere is told.
 const ELSEWHERE_MIN: f64 = 0.10;
-const DEALS: usize = 2_000;
-/// The distance must be beyond all but so many deals.
+const PERMUTATIONS: usize = 2_000;
+/// The distance must be beyond all but so many permutations.
 const BEYOND_MAX: usize = 2;
-/// With longer lists of cells it is dealt fewer times, but never fewer than a quarter.
+/// With longer lists of cells there are fewer permutations, but never fewer than a quarter.
 const STEPS_MAX: usize = 400_000_000;
 /// Places that are told.
 const TOLD_MAX: usize = 8;
@@ -54,7 +54,7 @@ pub struct PlacesRow {
     pub most: Vec<PlaceShare>,
 }
 
-/// Seconds by cell of what is dealt out together.
+/// Seconds by cell of what is shuffled as one.
 type Unit = Vec<(u32, f64)>;
 
 pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
@@ -84,7 +84,7 @@ pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
     let elsewhere = sums.distance(units.iter().map(|(is_b, unit)| (*is_b, unit)));
     let shares = sums.shares();
     let steps = units.iter().map(|(_, unit)| unit.len()).sum::<usize>() + 2 * names.len();
-    let deals = (STEPS_MAX / steps.max(1)).clamp(DEALS / 4, DEALS);
+    let count = (STEPS_MAX / steps.max(1)).clamp(PERMUTATIONS / 4, PERMUTATIONS);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let of_b = units.iter().filter(|(is_b, _)| *is_b).count();
     let [parties_a, parties_b] = [(units.len() - of_b, a), (of_b, b)].map(|(units, side)| {
@@ -92,17 +92,17 @@ pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
         ((units as f64 / together).round() as usize).max(1)
     });
     let mut order: Vec<usize> = (0..units.len()).collect();
-    let mut dealt: Vec<f64> = (0..deals)
+    let mut permuted: Vec<f64> = (0..count)
         .map(|_| {
-            shuffle(&mut order, &mut rng);
+            order.shuffle(&mut rng);
             let parties = order.iter().take(parties_a + parties_b).enumerate();
             sums.distance(parties.map(|(place, unit)| (place >= parties_a, &units[*unit].1)))
         })
         .collect();
-    let beyond = dealt.iter().filter(|distance| **distance >= elsewhere).count();
-    let by_chance = throng_history::changes::median(&mut dealt);
+    let beyond = permuted.iter().filter(|distance| **distance >= elsewhere).count();
+    let by_chance = throng_history::changes::median(&mut permuted);
     let excess = elsewhere - by_chance;
-    let is_certain = beyond * DEALS <= BEYOND_MAX * deals;
+    let is_certain = beyond * PERMUTATIONS <= BEYOND_MAX * count;
     let verdict = match (excess > ELSEWHERE_MIN, is_certain) {
         (true, true) => Verdict::Elsewhere,
         (true, false) => Verdict::Unclear,
@@ -159,14 +159,10 @@ impl Sums {
     }
 }
 
-fn shuffle(order: &mut [usize], rng: &mut Xoshiro256PlusPlus) {
-    for last in (1..order.len()).rev() {
-        order.swap(last, rng.random_range(0..=last));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use rand::Rng;
+
     use super::*;
     use crate::profile::{BLOCKS, spell_of};
 

@@ -37,17 +37,20 @@ pub enum Sort {
     Times,
     /// Which worlds players were in (s).
     Worlds,
-    /// How they moved, and among how many.
+    /// How they moved.
     Walks,
+    /// Among how many others they were.
+    Crowd,
 }
 
 impl Sort {
-    /// Of what its figures are, for each second that a player plays.
+    /// In what its figures are: for each second that a player plays, or on average of that time.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Packets | Self::Counts | Self::Walks => "/s",
             Self::Times => "µs/s",
             Self::Worlds => "of the time",
+            Self::Crowd => "players",
         }
     }
 

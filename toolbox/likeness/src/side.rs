@@ -24,7 +24,7 @@ const SCOPES: PoolSettings = PoolSettings { blocks_max: 64, reserve: 16, history
 /// What came of one recording.
 #[derive(Debug)]
 pub struct Profiled {
-    /// By group of players, in their order.
+    /// By side, in their order.
     pub profiles: Vec<Profile>,
     pub replay: ReplayReport,
 }
@@ -52,29 +52,30 @@ pub fn hold(
             let profiled = &profiled;
             scope.spawn(move || profiled(me, side))
         });
-        [one, other].map(|thread| thread.join().expect("what worlds do is caught"))
+        [one, other].map(|thread| thread.join().expect("what a game's code does is caught"))
     });
     Ok([a?, b?])
 }
 
-/// Replays one recording in which players of two sorts played beside each other.
+/// Replays one recording in which players of two sides played beside each other. Who is of both counts for the first. Takes as long as
+/// one replay.
 ///
 /// # Errors
 /// If it is not of this game.
-pub fn hold_one(game: &ReplayGame, recording: &RecordingFiles, groups: [Who; 2]) -> Result<Profiled, OtherGame> {
+pub fn hold_one(game: &ReplayGame, recording: &RecordingFiles, sides: [Who; 2]) -> Result<Profiled, OtherGame> {
     game.check(recording.about())?;
     record_scopes();
-    profile(game, recording, &groups, &mut |_| {})
+    profile(game, recording, &sides, &mut |_| {})
 }
 
 fn profile(
     game: &ReplayGame,
     recording: &RecordingFiles,
-    groups: &[Who],
-    each_s: &mut dyn FnMut(f64),
+    sides: &[Who],
+    tell_at_s: &mut dyn FnMut(f64),
 ) -> Result<Profiled, OtherGame> {
     let outline = Outline::of(recording);
-    let mut gatherer = Gatherer::new(&outline, groups, game.schema(), each_s);
+    let mut gatherer = Gatherer::new(&outline, sides, game.schema(), tell_at_s);
     let replay = game.replay_watched(recording, &ReplayOptions::default(), &mut gatherer)?;
     Ok(Profiled { profiles: gatherer.finish(), replay })
 }

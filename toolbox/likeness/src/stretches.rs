@@ -12,7 +12,7 @@
 //! Pure functions of profiles. Cost: some microseconds a measure.
 
 use crate::{
-    deal::Part,
+    permutation::Part,
     profile::{BLOCKS, Measure, Profile},
 };
 

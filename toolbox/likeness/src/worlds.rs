@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{deal::Part, estimate::squares_off, profile::Measure};
+use crate::{estimate::squares_off, permutation::Part, profile::Measure};
 
 /// The worlds of a profile.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct WorldSums {
     pub kind: Arc<str>,
     /// Of all its players together (s).
     pub played_s: f64,
-    /// The same for as long as nobody else was there (s).
+    /// The part of it while all who were there were of this side (s).
     pub alone_s: f64,
     /// By number of the measure.
     values: Vec<f64>,

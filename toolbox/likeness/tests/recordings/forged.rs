@@ -1,6 +1,8 @@
-//! Recordings by whoever means ill: right by every checksum, written here as `docs/spec/recording.md` draws them.
+//! Recordings by whoever means ill: right by every checksum; blocks and ticks are written here as `docs/spec/recording.md` draws them.
 
 use std::{fs, path::Path};
+
+use throng::recording::SegmentHeading;
 
 use crate::yard::schema;
 
@@ -77,16 +79,7 @@ pub fn write(folder: &Path, ticks: &[u8]) {
     world.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let part = [&id[..], &[0; 4]].concat();
     let blocks = [block(1, &about), block(2, &world), block(3, &part), block(4, &[]), block(6, ticks), block(8, &[0])];
-    let raw: Vec<u8> = blocks.concat();
-    let stored = stored_whole(&raw);
-    let mut group = (raw.len() as u32).to_le_bytes().to_vec();
-    group.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-    group.extend_from_slice(&0_u32.to_le_bytes());
-    group.extend_from_slice(&crc32fast::hash(&stored).to_le_bytes());
-    group.extend_from_slice(&crc32fast::hash(&group[..16]).to_le_bytes());
-    let mut heading = b"throngrc\x01\x00\x00\x00\x01\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00".to_vec();
-    heading.extend_from_slice(&crc32fast::hash(&heading).to_le_bytes());
-    let segment = [heading, group, stored].concat();
+    let segment = SegmentHeading { number: 1, recording: 9 }.seal(&blocks.concat());
     fs::write(folder.join("recording-000000000001-000001.throngrec"), segment).expect("a folder of ours");
 }
 
@@ -95,22 +88,4 @@ fn block(kind: u8, content: &[u8]) -> Vec<u8> {
     block.extend_from_slice(&(content.len() as u32).to_le_bytes());
     block.extend_from_slice(content);
     block
-}
-
-/// A block of LZ4 that is nothing but literals.
-fn stored_whole(raw: &[u8]) -> Vec<u8> {
-    let mut stored = Vec::new();
-    if raw.len() < 15 {
-        stored.push((raw.len() as u8) << 4);
-    } else {
-        stored.push(0xF0);
-        let mut left = raw.len() - 15;
-        while left >= 255 {
-            stored.push(255);
-            left -= 255;
-        }
-        stored.push(left as u8);
-    }
-    stored.extend_from_slice(raw);
-    stored
 }

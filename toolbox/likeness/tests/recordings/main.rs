@@ -10,7 +10,7 @@ mod yard;
 use std::{collections::BTreeMap, sync::Arc};
 
 use throng::{
-    recording::{RecordingFiles, WorldPlan, segments_in},
+    recording::{Group, RecordingFiles, SegmentReader, WorldPlan, segments_in},
     replay::{DoneTick, OtherGame, ReplayOptions, ReplayWatch},
 };
 use throng_likeness::{
@@ -167,7 +167,7 @@ fn a_profile_holds_what_was_done() {
     let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
     let profile = &profiled.profiles[0];
     let (played, inputs) = (profile.played_s(), sum(profile, "inputs", Sort::Packets));
-    // Eight players at 20 Hz, but for the first seconds, in which they come, and the last, which is not written.
+    // Eight players at 20 Hz, but for the first seconds, in which they come.
     assert!((8.0 * 45.0..=8.0 * 51.0).contains(&played), "{played}");
     assert!((inputs / played - 20.0).abs() < 0.2, "{inputs} in {played} s");
     let [casts, paths] = ["casts", "paths"].map(|name| sum(profile, name, Sort::Counts) / inputs);
@@ -198,7 +198,7 @@ fn who_says_nothing_is_there_for_as_long_as_it_is_there() {
     let places: u32 = profile.players.iter().flat_map(|player| player.places.values()).sum();
     assert!((f64::from(places) - played).abs() < PLAYERS + 1.0, "{places} s have a place, of {played}");
     // All sit within reach of all.
-    let near = sum(profile, "players within 32 m", Sort::Walks);
+    let near = sum(profile, "players within 32 m", Sort::Crowd);
     assert_eq!(near, f64::from(places) * (PLAYERS - 1.0));
 }
 
@@ -251,6 +251,16 @@ fn damaged_recordings_are_read_as_far_as_they_are_good() {
     let segment = segments_in(&recorded.folder).unwrap().remove(0).path;
     let good = std::fs::read(&segment).unwrap();
     let game = recorded.game();
+    // The end of each group, and the ticks that are written up to there.
+    let groups: Vec<Group> = SegmentReader::new(&good).unwrap().map(Result::unwrap).collect();
+    let ends = groups.iter().skip(1).map(|group| group.at).chain([good.len()]);
+    let whole: Vec<(usize, u64)> = ends
+        .zip(&groups)
+        .scan(0, |ticks, (end, group)| {
+            *ticks += yard::ticks_in(group);
+            Some((end, *ticks))
+        })
+        .collect();
     for step in 0..60_usize {
         let mut bytes = good.clone();
         let at = step * (good.len() - 1) / 59;
@@ -260,14 +270,18 @@ fn damaged_recordings_are_read_as_far_as_they_are_good() {
             _ => bytes[at..].fill(0),
         }
         std::fs::write(&segment, &bytes).unwrap();
-        let Ok(recording) = RecordingFiles::open(&recorded.folder) else { continue };
+        let is_good = |end: usize| bytes.get(..end) == Some(&good[..end]);
+        let opened = RecordingFiles::open(&recorded.folder);
+        assert_eq!(opened.is_ok(), is_good(whole[0].0), "what it is of stands in the first group; byte {at}");
+        let Ok(recording) = opened else { continue };
+        let ticks = whole.iter().rev().find(|(end, _)| is_good(*end)).map_or(0, |(_, ticks)| *ticks);
         let read = RecordedInputs::read(&recording, Who::All, "yard", &schema());
         if let Ok(inputs) = &read {
-            assert!(inputs.players() <= 2);
+            assert!(inputs.players() <= 2 && ticks > 0);
         }
         if step % 10 == 0 {
             let profiled = hold_one(&game, &recording, [Who::All, Who::Browser]).unwrap();
-            assert!(profiled.profiles[0].players.len() <= 2);
+            assert_eq!(profiled.replay.ticks, ticks, "byte {at}: {:?}", profiled.replay);
         }
     }
     std::fs::write(&segment, &good).unwrap();

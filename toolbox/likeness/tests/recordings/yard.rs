@@ -10,7 +10,13 @@ use std::{
 };
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng::{Server, prelude::*, recording::RecordingFiles, replay::ReplayGame, settings::Settings};
+use throng::{
+    Server,
+    prelude::*,
+    recording::{Block, Group, RecordingFiles},
+    replay::ReplayGame,
+    settings::Settings,
+};
 use throng_bots::Behaviour;
 use throng_client::Client;
 use throng_pack::Pack;
@@ -18,6 +24,8 @@ use throng_platform::time::Nanos;
 use throng_simulator::{Simulation, SimulationSettings, Totals};
 
 const HALF_M: f32 = 100.0;
+/// At which its worlds tick.
+const RATE: Hertz = Hertz(20);
 /// How long is played (s).
 const SECONDS: f64 = 60.0;
 
@@ -65,7 +73,7 @@ impl WorldKind for Yard {
     }
 
     fn tick_rate(&self) -> Hertz {
-        Hertz(20)
+        RATE
     }
 
     fn protocol(&self) -> Protocol {
@@ -86,7 +94,7 @@ impl WorldKind for Bench {
     }
 
     fn tick_rate(&self) -> Hertz {
-        Hertz(20)
+        RATE
     }
 
     fn pace(&self) -> Pace {
@@ -262,7 +270,7 @@ impl Recorded {
         simulation.run_for(SECONDS);
         let totals = simulation.totals();
         assert_eq!(totals.playing, players as u64, "{totals:?}");
-        simulation.server_mut().control().recording().clone().stop().expect("it is recorded");
+        simulation.end_recording();
         (Self { folder: removed.0.clone(), _removed: removed }, totals)
     }
 
@@ -292,4 +300,13 @@ pub fn game_called(name: &str, recording: &RecordingFiles) -> ReplayGame {
     server.add_kind(Yard).expect("there is none of that name");
     server.add_kind(Bench).expect("there is none of that name");
     server.into_replay()
+}
+
+/// How many ticks of its worlds are written in a group.
+pub fn ticks_in(group: &Group) -> u64 {
+    let ticks = group.blocks().map(|block| match block.expect("it is whole") {
+        Block::Ticks(ticks) => ticks.read(RATE).count() as u64,
+        _ => 0,
+    });
+    ticks.sum()
 }

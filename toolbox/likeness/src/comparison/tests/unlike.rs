@@ -1,5 +1,5 @@
 //! Promise: whatever players differ by, equal sides have something named in clearly less than one pair of a hundred, also where three are
-//! held against forty; where hardly anybody is dealt out, in not much more. By counts of pairs with fixed seeds.
+//! held against forty; where there are hardly any permutations, in not much more. By counts of pairs with fixed seeds.
 
 use super::*;
 use crate::worlds::tests::shared_by;
@@ -76,14 +76,14 @@ fn alarms(pairs: u64, a: usize, b: usize) -> usize {
 
 #[test]
 fn equal_sides_have_something_named_in_one_pair_of_a_hundred_at_most() {
-    // Three can be dealt out of thirteen in 286 ways, which are few for deals to tell.
+    // Three of thirteen are 286 permutations, which are few to tell by.
     for (a, b, most) in [(3, 40, 10), (10, 10, 10), (5, 40, 10), (3, 10, 20)] {
         let alarms = alarms(2_000, a, b);
         assert!(alarms <= most, "{a} players and {b}: {alarms} of 2,000");
     }
 }
 
-/// One can be dealt out of forty-one in 41 ways, which are too few for deals to tell.
+/// One of forty-one is 41 permutations, which are too few to tell by.
 #[test]
 fn one_beside_forty_has_something_named_in_two_pairs_of_a_hundred_at_most() {
     let alarms = alarms(2_000, 1, 40);
