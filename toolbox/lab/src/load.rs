@@ -1,4 +1,4 @@
-//! The daily load test: a server and a swarm of bots as two processes, measured when settled, judged, and ended.
+//! The load test: a server and a swarm of bots as two processes, measured when settled, judged, and ended.
 //!
 //! ```text
 //! start server ─ ready ─ start bots ─ all in ─ settle ─┬─ measure ─┬─ stop bots ─ stop server ─ merge ─ judge
@@ -324,7 +324,7 @@ impl Course<'_> {
             let rss_bytes = process::rss_bytes_of(self.server.child.pid()).unwrap_or(0);
             window.outside = FromOutside {
                 server_cpu_cores: cores(0),
-                server_rss_mb: rss_bytes as f64 / f64::from(1 << 20),
+                server_rss_mb: rss_bytes as f64 / 1e6,
                 bots_cpu_cores: cores(1),
             };
             window.end = Some(self.server.seconds.len());

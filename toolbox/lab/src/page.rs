@@ -374,7 +374,7 @@ pub(crate) fn machine_rows(machine: &Machine) -> Markup {
                 }
             }
         }
-        tr { th { "Memory" } td { (grouped(machine.memory_mb as f64)) " MB" } }
+        tr { th { "Memory" } td { (grouped(machine.memory_mb as f64)) " MiB" } }
         tr { th { "Kernel" } td { (or_unknown(&machine.kernel)) } }
     }
 }

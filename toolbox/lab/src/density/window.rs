@@ -62,7 +62,7 @@ pub(crate) fn watch(
     let mut seen = WindowReading {
         seconds: measured_s,
         cores_busy: cpu_s / measured_s,
-        rss_mb: rss_bytes as f64 / f64::from(1 << 20),
+        rss_mb: rss_bytes as f64 / 1e6,
         hardware: counted,
         ..WindowReading::default()
     };
