@@ -111,7 +111,7 @@ enum Command {
     Serve(serve::ServeArguments),
     /// A swarm of bots against a server; with --compare, what recorded bots cost against recorded people.
     Bots(bots::BotsArguments),
-    /// The daily load test: server and bots as processes, measured, judged, reported.
+    /// The load test: server and bots as processes, measured, judged, reported.
     Load(load::LoadArguments),
     /// How many instances of any command this host holds: frame time against their number, and a forecast.
     Density(density::DensityArguments),
@@ -268,4 +268,19 @@ fn set_log_levels() -> Result<(), log::UnknownLevel> {
     }
     log::set_base_levels(&levels);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: who reads the README knows which commands there are.
+    #[test]
+    fn the_readme_has_every_command() {
+        let readme = include_str!("../../../README.md");
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = command.get_name();
+            assert!(readme.contains(&format!("\n| `throng {name}")), "README.md has no row of `throng {name}`");
+        }
+    }
 }

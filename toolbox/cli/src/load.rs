@@ -1,4 +1,4 @@
-//! `throng load`: the daily load test. The work is the lab's; here its plan is made from the command line. With `--daily` there are as
+//! `throng load`: the load test. The work is the lab's; here its plan is made from the command line. With `--daily` there are as
 //! many plans as scenarios (`daily`).
 
 use std::{
@@ -81,7 +81,7 @@ pub struct LoadArguments {
     crashes: Option<PathBuf>,
     #[command(flatten)]
     saves: SavesWord,
-    /// Let the server record nothing, to see what recording costs.
+    /// Start the server without its flight recorder, to see what that costs.
     #[arg(long)]
     no_recorder: bool,
     /// Let the server record in every other third of a second only: `recorder_cpu_share` then says what recording

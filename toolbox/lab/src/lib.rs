@@ -2,7 +2,7 @@
 //!
 //! The lab knows servers as processes only: it starts them, reads what they say about themselves, and ends them. So
 //! a load run here is what an operator would see, and a fault of the measured program cannot hide in the measuring
-//! one. The daily load test is [`load`]: a server and a swarm of bots from one executable, judged by [`bars`] on
+//! one. The load test is [`load`]: a server and a swarm of bots from one executable, judged by [`bars`] on
 //! ticks rather than on times, written down by [`report`] as JSON and as one page.
 //!
 //! ```text

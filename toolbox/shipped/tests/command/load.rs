@@ -1,4 +1,4 @@
-//! The daily load test in small. What a run finds out about the machine it is on is no failure here; what it finds out
+//! The load test in small. What a run finds out about the machine it is on is no failure here; what it finds out
 //! about the server is.
 
 use std::time::Duration;

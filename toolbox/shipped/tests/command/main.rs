@@ -5,7 +5,7 @@
 //!   lifecycle  start, tokens, metrics, sleep, stop
 //!   idle       what wakes a server that nobody plays on
 //!   supervised a server that dies is started again, and not for ever
-//!   load       the daily load test in small
+//!   load       the load test in small
 //!   daily      every scenario in one folder for the day, and in an object store, and a rare crash found, linked and replayed
 //!   density    how many instances of a command a host holds
 //!   host       what loads that are known use, and limits that hold a server up
