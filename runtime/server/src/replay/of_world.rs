@@ -147,10 +147,8 @@ impl<'g> ReplayedWorlds<'g> {
         if catch_unwind(AssertUnwindSafe(|| self.take_block(id, block))).is_ok() {
             return;
         }
-        if let Some(world) = self.worlds.remove(&id).and_then(|replayed| replayed.world) {
-            // To drop it runs the game's code once more.
-            mem::forget(world);
-        }
+        // It may be picked up again from its next checkpoint. To drop what is left of it runs the game's code once more.
+        mem::forget(self.worlds.get_mut(&id).and_then(|replayed| replayed.world.take()));
         note_failure(&mut self.report, &mut self.watch, id, "it panicked while it was hashed or dropped".to_owned());
     }
 

@@ -111,6 +111,14 @@ fn kind(plant: &Arc<AtomicU32>, keeps_checkpoints: bool, run: u64) -> impl World
 
 struct Folder(PathBuf);
 
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = Self(std::env::temp_dir().join(format!("throng-replay-{name}-{}", std::process::id())));
+        let _ = fs::remove_dir_all(&folder.0);
+        folder
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
@@ -126,11 +134,17 @@ fn settings(folder: &Path) -> Settings {
     settings
 }
 
-fn server(settings: &Settings, plant: &Arc<AtomicU32>, keeps_checkpoints: bool) -> (Server, ManualClock) {
+/// A server without kinds of worlds.
+fn empty_server(settings: &Settings) -> (Server, ManualClock) {
     let clock = ManualClock::new();
     let environment = environment(Arc::new(clock.clone()));
     let mut server = Server::with_environment(settings, SchemaBuilder::new().build(), environment);
     server.set_game("dice");
+    (server, clock)
+}
+
+fn server(settings: &Settings, plant: &Arc<AtomicU32>, keeps_checkpoints: bool) -> (Server, ManualClock) {
+    let (mut server, clock) = empty_server(settings);
     let run = server.draw_seed();
     server.add_kind(kind(plant, keeps_checkpoints, run)).unwrap();
     (server, clock)
@@ -153,10 +167,15 @@ fn record(name: &str, ticks: u64, real: Duration, keeps_checkpoints: bool) -> Fo
 
 /// The same by a server of this build.
 fn record_by(build: Build, name: &str, ticks: u64, real: Duration, keeps_checkpoints: bool) -> Folder {
-    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-{name}-{}", std::process::id())));
-    let _ = fs::remove_dir_all(&folder.0);
+    let folder = Folder::new(name);
     let (mut server, clock) = server(&settings(&folder.0), &Arc::new(AtomicU32::new(NEVER)), keeps_checkpoints);
     server.set_build(build);
+    run_two_worlds(&mut server, &clock, ticks, real);
+    folder
+}
+
+/// Makes two worlds of the only kind, runs them for so many ticks, and ends the recording.
+fn run_two_worlds(server: &mut Server, clock: &ManualClock, ticks: u64, real: Duration) {
     for seed in [5, 6] {
         server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
     }
@@ -167,7 +186,6 @@ fn record_by(build: Build, name: &str, ticks: u64, real: Duration, keeps_checkpo
         std::thread::sleep(real / FRAMES_PER_TICK as u32);
     }
     server.end_recording();
-    folder
 }
 
 fn replay(folder: &Path, game: ReplayGame, threads: usize) -> ReplayReport {
@@ -324,8 +342,7 @@ fn a_replay_ends_after_the_tick_that_is_wanted() {
 #[test]
 fn what_comes_behind_the_wanted_tick_of_all_worlds_is_not_read() {
     const TICKS: u64 = 120;
-    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-behind-{}", std::process::id())));
-    let _ = fs::remove_dir_all(&folder.0);
+    let folder = Folder::new("behind");
     let (mut server, clock) = server(&settings(&folder.0), &Arc::new(AtomicU32::new(NEVER)), true);
     server.create_world_as(NewWorld::new(WorldKindId(0), 5)).unwrap();
     server.prepare(clock.now()).unwrap();
@@ -408,23 +425,11 @@ fn mortal(dying: &Dying) -> impl WorldKind + use<> {
 /// Promise: of a server that dies the recording ends with the tick that it died in, and that tick comes again.
 #[test]
 fn the_tick_that_a_server_dies_in_is_in_its_recording() {
-    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-dies-{}", std::process::id())));
-    let _ = fs::remove_dir_all(&folder.0);
-    let (clock, dying) = (ManualClock::new(), Dying::default());
-    let environment = environment(Arc::new(clock.clone()));
-    let mut server = Server::with_environment(&settings(&folder.0), SchemaBuilder::new().build(), environment);
-    server.set_game("dice");
+    let (folder, dying) = (Folder::new("dies"), Dying::default());
+    let (mut server, clock) = empty_server(&settings(&folder.0));
     server.add_kind(mortal(&dying)).unwrap();
-    for seed in [5, 6] {
-        server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
-    }
     *dying.0.lock().unwrap() = Some(server.control().recording().clone());
-    server.prepare(clock.now()).unwrap();
-    for frame in 0..60 * FRAMES_PER_TICK {
-        clock.set(server.start_of_frame(frame));
-        server.frame(frame);
-    }
-    server.end_recording();
+    run_two_worlds(&mut server, &clock, 60, Duration::ZERO);
     assert!(dying.0.lock().unwrap().is_none(), "it has died");
 
     let recording = RecordingFiles::open(&folder.0).unwrap();
@@ -563,30 +568,18 @@ fn brittle(breaks: Breaks) -> impl WorldKind + use<> {
 /// Promise: whatever a game's code panics on, its world is named, and the others are replayed.
 #[test]
 fn a_world_that_panics_while_it_is_hashed_or_dropped_is_named() {
-    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-brittle-{}", std::process::id())));
-    let _ = fs::remove_dir_all(&folder.0);
-    let clock = ManualClock::new();
-    let environment = environment(Arc::new(clock.clone()));
-    let mut server = Server::with_environment(&settings(&folder.0), SchemaBuilder::new().build(), environment);
-    server.set_game("dice");
+    let folder = Folder::new("brittle");
+    let (mut server, clock) = empty_server(&settings(&folder.0));
     server.add_kind(brittle(Breaks::Never)).unwrap();
-    for seed in [5, 6] {
-        server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
-    }
-    server.prepare(clock.now()).unwrap();
-    for frame in 0..20 * FRAMES_PER_TICK {
-        clock.set(server.start_of_frame(frame));
-        server.frame(frame);
-    }
-    server.end_recording();
+    run_two_worlds(&mut server, &clock, 20, Duration::ZERO);
     let recording = RecordingFiles::open(&folder.0).unwrap();
-    for (breaks, ticks) in [(Breaks::Hashed, 21), (Breaks::Dropped, 40)] {
+    for (breaks, ticks, skipped) in [(Breaks::Hashed, 21, 19), (Breaks::Dropped, 40, 0)] {
         let mut again = Server::for_replay(&Settings::default(), SchemaBuilder::new().build(), recording.about());
         again.set_game("dice");
         again.add_kind(brittle(breaks)).unwrap();
         let report = again.into_replay().replay(&recording, &ReplayOptions::default()).unwrap();
         let [(world, why)] = &report.failures[..] else { panic!("{report:?}") };
-        assert_eq!((world.index(), report.ticks), (0, ticks), "{report:?}");
+        assert_eq!((world.index(), report.ticks, report.ticks_skipped), (0, ticks, skipped), "{report:?}");
         assert!(why.starts_with("it panicked while it was "), "{why}");
     }
 }
