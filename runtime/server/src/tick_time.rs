@@ -32,7 +32,7 @@ const IDLE: &str = "idle";
 pub struct TickTimeUs {
     /// The game's systems, and what they call.
     pub game: f64,
-    /// Replication, net, world, frame, and the recorder.
+    /// Replication, net, world, frame, checkpoints, recordings, and the flight recorder.
     pub engine: f64,
     /// The kernel on its behalf: packets in and out, switches.
     pub kernel: f64,

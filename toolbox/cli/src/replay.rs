@@ -98,10 +98,7 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
             say(format_args!("capture: {}", path.display()))?;
         }
     }
-    match verdict(&report, &options) {
-        Ok(verdict) => Ok(verdict),
-        Err(why) => Err(format!("{}: {why}", arguments.recording.display()).into()),
-    }
+    verdict(&report, &options).map_err(|why| format!("{}: {why}", arguments.recording.display()).into())
 }
 
 /// Of another build hashes need not hold, and worlds that cannot be made are still a failure.
