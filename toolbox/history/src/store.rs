@@ -13,6 +13,7 @@
 //! Files come from other machines and may be anything: lines, files and records have maxima, and nothing in them sizes an
 //! allocation beyond what is there.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -21,11 +22,11 @@ use crate::record::{FORMAT, Record};
 
 /// Longer lines are no records: a load of 100 subsystems has 8 KiB.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
-/// A year of runs every ten minutes; more are passed by, and told.
+/// A year of runs every ten minutes; the oldest beyond them are passed by, and told.
 pub const RECORDS_MAX: usize = 50_000;
 /// Faults that are told one by one; more are counted.
 pub const FAULTS_TOLD_MAX: usize = 20;
-/// Files that are read: forty years.
+/// Files that are read, the last by name: forty years.
 const FILES_MAX: usize = 500;
 
 /// Why nothing can be appended or read at all.
@@ -107,8 +108,13 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// Reads all files of a folder, or one file.
+/// Reads all files of a folder, or one file. Of more than [`RECORDS_MAX`] records the latest are taken: those of the last files by
+/// name, and the last ones of a file.
 pub fn read(folder: &Path) -> Result<Contents, StoreError> {
+    read_at_most(folder, RECORDS_MAX)
+}
+
+fn read_at_most(folder: &Path, records_max: usize) -> Result<Contents, StoreError> {
     let cannot = |cause| StoreError::Folder { folder: folder.to_owned(), cause };
     let mut files = Vec::new();
     if folder.is_file() {
@@ -123,13 +129,16 @@ pub fn read(folder: &Path) -> Result<Contents, StoreError> {
     }
     files.sort();
     let mut contents = Contents::default();
-    for path in files.iter().skip(FILES_MAX) {
-        contents.fault(path, 0, format!("is left out: a history has {FILES_MAX} files at most"));
-    }
-    for path in files.iter().take(FILES_MAX) {
-        match File::open(path) {
-            Ok(file) => read_lines(path, BufReader::new(file), &mut contents),
-            Err(cause) => contents.fault(path, 0, cause.to_string()),
+    for (number, path) in files.iter().rev().enumerate() {
+        if number >= FILES_MAX {
+            contents.fault(path, 0, format!("is left out: the last {FILES_MAX} files are read"));
+        } else if contents.records.len() >= records_max {
+            contents.fault(path, 0, format!("is left out: the latest {records_max} records are read"));
+        } else {
+            match File::open(path) {
+                Ok(file) => read_latest(path, BufReader::new(file), records_max, &mut contents),
+                Err(cause) => contents.fault(path, 0, cause.to_string()),
+            }
         }
     }
     contents.records.sort_by_key(|record| record.written_unix_s);
@@ -137,7 +146,32 @@ pub fn read(folder: &Path) -> Result<Contents, StoreError> {
 }
 
 /// Reads one file's lines into `contents`: whatever the bytes are, this ends and says what it could not take.
-pub fn read_lines(path: &Path, mut lines: impl BufRead, contents: &mut Contents) {
+pub fn read_lines(path: &Path, lines: impl BufRead, contents: &mut Contents) {
+    read_latest(path, lines, RECORDS_MAX, contents);
+}
+
+/// The last records of these lines, for which there is room.
+fn read_latest(path: &Path, lines: impl BufRead, records_max: usize, contents: &mut Contents) {
+    let room = records_max.saturating_sub(contents.records.len());
+    let (mut latest, mut left_out) = (VecDeque::new(), 0);
+    each_record(path, lines, contents, |record| {
+        latest.push_back(record);
+        if latest.len() > room {
+            latest.pop_front();
+            left_out += 1;
+        }
+    });
+    if left_out > 0 {
+        contents.fault(
+            path,
+            0,
+            format!("its first {left_out} are left out: the latest {records_max} records are read"),
+        );
+    }
+    contents.records.extend(latest);
+}
+
+fn each_record(path: &Path, mut lines: impl BufRead, contents: &mut Contents, mut take: impl FnMut(Record)) {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -160,14 +194,7 @@ pub fn read_lines(path: &Path, mut lines: impl BufRead, contents: &mut Contents)
             continue;
         }
         match parse(text) {
-            Ok(_) if contents.records.len() >= RECORDS_MAX => {
-                return contents.fault(
-                    path,
-                    number,
-                    format!("is one more than the {RECORDS_MAX} records that are read"),
-                );
-            }
-            Ok(record) => contents.records.push(record),
+            Ok(record) => take(record),
             // A writer died in the middle of it.
             Err(_) if !ended => {}
             Err(why) => contents.fault(path, number, why),
@@ -330,6 +357,29 @@ mod tests {
             contents.faults[0]
         );
         assert!(contents.faults[3].to_string().contains("format 2"), "{}", contents.faults[3]);
+    }
+
+    /// Promise: where there are too many, it is the oldest that nobody looks at any more.
+    #[test]
+    fn of_too_many_records_the_latest_are_read() {
+        const DAYS_31_S: u64 = 31 * 86_400;
+        let folder = Folder::new();
+        // Three files, of three records each.
+        let times: Vec<u64> = (0..3).flat_map(|month| (0..3).map(move |run| month * DAYS_31_S + run)).collect();
+        times.iter().for_each(|at| _ = append(&folder.0, &record(*at)).unwrap());
+        let read = |records_max: usize| {
+            let contents = read_at_most(&folder.0, records_max).unwrap();
+            let at: Vec<u64> = contents.records.iter().map(|record| record.written_unix_s).collect();
+            (at, contents.faults.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(read(9), (times.clone(), Vec::new()));
+        let (at, faults) = read(4);
+        assert_eq!(at, times[5..]);
+        assert!(
+            faults[0].ends_with("1970-02.jsonl: its first 2 are left out: the latest 4 records are read"),
+            "{faults:?}"
+        );
+        assert!(faults[1].contains("1970-01.jsonl: is left out") && faults.len() == 2, "{faults:?}");
     }
 
     /// Promise: a file of a build that kept no budgets is read as before, and one with budgets gives them back.
