@@ -5,14 +5,17 @@
 //! chance, go on with both sides. What is ours is the test, since load runs are few, noisy and many-headed:
 //!
 //! - **What all subsystems share is the host's.** A run on a slow day is slow in everything. With [`COMMON_OF`] subsystems or more
-//!   the median of their changes is taken off each, and watched by itself, as [`EVERYTHING`].
+//!   that were there all along ([`ALL_ALONG_MIN`]) the median of their changes in a run is taken off each that has this run, and
+//!   watched by itself, as [`EVERYTHING`]. So one that is new, small, renamed or removed is held against the same host as the others.
+//!   A bench's times are of different things, and are no parts of one tick: of those nothing is common.
 //! - **Outliers count little.** The shift is that of Hodges and Lehmann (the median of all differences between a run after and
 //!   one before), the noise is that of residuals cut at 2.5 deviations, and of two runs, one before and one after, the later must be
 //!   the slower one in [`ORDERED_SHARE_MIN`] of the cases.
 //! - **Noise is not taken for less than is usual, unless it surely is less.** With few runs one subsystem in twenty looks quiet by
 //!   chance, and its next run like a change. So each has the noise of the middle subsystem, or else what chance may hide of its own
 //!   (with ten runs five times as much, with sixty half as much again), and never less than half of the middle one's: runs that
-//!   tie look like none.
+//!   tie look like none. Where the host's days were not taken off, and in what all share, it is all that chance may hide: days are no
+//!   commits, and a few slow ones in a row are chance.
 //!
 //! A shift counts from [`DEVIATIONS_MIN`] deviations of its own error on, [`SHIFT_MIN`] of the time and [`RUNS_EACH_SIDE_MIN`] runs on
 //! each side. Tried on made-up histories of 20 commits, 3 runs each, 20 subsystems, with noise of 1.5 % and tails of Student's t
@@ -21,7 +24,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::Record;
+use crate::record::{Record, RunKind};
 use crate::series::Series;
 
 /// What stands for all subsystems together.
@@ -29,6 +32,14 @@ pub const EVERYTHING: &str = "everything";
 
 /// So many have something in common.
 pub const COMMON_OF: usize = 5;
+/// Of a series' runs, that a subsystem must be in to tell of the host. Half would do where few come and go; but of two halves, old
+/// names and new ones, none would know of both sides.
+pub const ALL_ALONG_MIN: f64 = 0.75;
+/// Of those that tell of the host, that a run must have, so that no single one moves the middle: else it is left out.
+const TOLD_BY_MIN: usize = 3;
+/// Rounds of median polish where some have not all runs, each of which brings those closer to the others. Where all have all runs it is
+/// one: more would fit what is common to chance.
+const POLISH_ROUNDS: usize = 4;
 /// Deviations of its error that a shift must have.
 pub const DEVIATIONS_MIN: f64 = 6.0;
 /// A place is looked into from so many on.
@@ -40,7 +51,7 @@ pub const RUNS_EACH_SIDE_MIN: usize = 5;
 pub const ORDERED_SHARE_MIN: f64 = 0.9;
 /// Below so many deviations of a normal distribution lies one in 10,000.
 const QUIET_BY_CHANCE_DEVIATIONS: f64 = 3.719;
-/// A subsystem that takes less of all is not watched: its time is the clock's.
+/// A subsystem of a load that usually takes less of all is not watched: its time is the clock's.
 const SHARE_MIN: f64 = 0.002;
 /// Another place for the change is as good as the best one where it is worse by no more than so many deviations in all.
 const PLACE_DOUBT: f64 = 2.0;
@@ -71,8 +82,17 @@ impl Change {
     }
 }
 
-/// A run: its commit's place, the logarithm of its time, which what is common is taken off, and the time (µs).
-type Run = (usize, f64, f64);
+/// One subsystem's time in a run.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    /// Of the run, in its series.
+    number: usize,
+    /// Of its commit.
+    place: usize,
+    /// The logarithm of the time, which what is common is taken off.
+    log: f64,
+    us: f64,
+}
 
 /// One subsystem's times.
 struct Line {
@@ -83,58 +103,87 @@ struct Line {
 /// All changes of a series, those in most runs' time first. `times` says which figures are looked at.
 pub fn find(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Change> {
     let mut lines = lines(series, &times);
-    let common = take_common(&mut lines);
-    let mut noises: Vec<f64> =
-        lines.iter().filter_map(|line| best(&line.runs, Floor::None).map(|split| split.noise)).collect();
-    let floor = if noises.len() >= COMMON_OF { Floor::Usual(median(&mut noises)) } else { Floor::None };
+    let common = if series.kind == RunKind::Load { take_common(series, &mut lines) } else { None };
+    let floor = if common.is_some() { Floor::Usual(usual_noise(&lines)) } else { Floor::Hidden };
     let mut changes = Vec::new();
     for line in &lines {
         changes_of(line, floor, &mut changes);
     }
     if let Some(line) = common {
-        // Days of the host are no commits, and a few slow ones in a row are chance.
         changes_of(&line, Floor::Hidden, &mut changes);
     }
     changes.sort_by(|one, other| one.likely.cmp(&other.likely).then(other.shift.total_cmp(&one.shift)));
     changes
 }
 
-fn lines(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Line> {
-    let mut found: BTreeMap<&str, Line> = BTreeMap::new();
-    for (place, commit) in series.commits.iter().enumerate() {
-        for run in &commit.runs {
-            let times = times(run);
-            let all: f64 = times.values().sum();
-            for (name, &us) in times.iter().filter(|(_, us)| us.is_finite() && **us > 0.0 && **us >= SHARE_MIN * all) {
-                let line = found.entry(name).or_insert_with(|| Line { name: name.clone(), runs: Vec::new() });
-                line.runs.push((place, us.ln(), us));
-            }
-        }
-    }
-    let enough = |line: &Line| line.runs.len() >= 2 * RUNS_EACH_SIDE_MIN;
-    found.into_values().filter(enough).collect()
+/// Of the middle subsystem.
+fn usual_noise(lines: &[Line]) -> f64 {
+    let noises = lines.iter().filter_map(|line| best(&line.runs, Floor::None).map(|split| split.noise));
+    median(&mut noises.collect::<Vec<_>>())
 }
 
-/// Takes what all lines share off each of them, and returns it as a line of its own; none where they are few, or not of the
-/// same runs.
-fn take_common(lines: &mut [Line]) -> Option<Line> {
-    let count = lines.first()?.runs.len();
-    if lines.len() < COMMON_OF || lines.iter().any(|line| line.runs.len() != count) {
+/// Who is watched is decided once for all runs: a subsystem that is near the share would else be there in one and not in the next.
+fn lines(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Line> {
+    let mut found: BTreeMap<&str, (Vec<Run>, Vec<f64>)> = BTreeMap::new();
+    for (number, (place, run)) in placed_runs(series).enumerate() {
+        let times = times(run);
+        let all: f64 = times.values().sum();
+        for (name, &us) in times.iter().filter(|(_, us)| us.is_finite() && **us > 0.0) {
+            let (runs, shares) = found.entry(name).or_default();
+            runs.push(Run { number, place, log: us.ln(), us });
+            shares.push(us / all);
+        }
+    }
+    let watched = found.into_iter().filter_map(|(name, (runs, mut shares))| {
+        let is_large = series.kind == RunKind::Bench || median(&mut shares) >= SHARE_MIN;
+        (is_large && runs.len() >= 2 * RUNS_EACH_SIDE_MIN).then(|| Line { name: name.to_owned(), runs })
+    });
+    watched.collect()
+}
+
+/// All runs in their order, with the places of their commits.
+fn placed_runs<'s, 'a>(series: &'s Series<'a>) -> impl Iterator<Item = (usize, &'a Record)> + use<'s, 'a> {
+    let commits = series.commits.iter().enumerate();
+    commits.flat_map(|(place, commit)| commit.runs.iter().map(move |run| (place, *run)))
+}
+
+/// Takes what the host did to all lines in a run off each that has this run, and returns it as a line of its own; none where too few
+/// lines were there all along. By median polish (Tukey 1977): a line's middle and a run's common part are found in turns, since the
+/// middle of a line that begins behind a slow time of the host is another than that of one which has all of it.
+fn take_common(series: &Series<'_>, lines: &mut [Line]) -> Option<Line> {
+    let places: Vec<usize> = placed_runs(series).map(|(place, _)| place).collect();
+    let all_along = |line: &&Line| line.runs.len() as f64 >= ALL_ALONG_MIN * places.len() as f64;
+    let tell: Vec<&Line> = lines.iter().filter(all_along).collect();
+    if tell.len() < COMMON_OF {
         return None;
     }
-    let middles: Vec<f64> = lines.iter().map(|line| middle(&line.runs)).collect();
-    let mut common = Vec::with_capacity(count);
-    for run in 0..count {
-        let mut moved: Vec<f64> = lines.iter().zip(&middles).map(|(line, middle)| line.runs[run].1 - middle).collect();
-        let moved = median(&mut moved);
-        common.push((lines[0].runs[run].0, moved, moved.exp()));
-        lines.iter_mut().for_each(|line| line.runs[run].1 -= moved);
+    let have_all_runs = tell.iter().all(|line| line.runs.len() == places.len());
+    let rounds = if have_all_runs { 1 } else { POLISH_ROUNDS };
+    let mut moved: Vec<Option<f64>> = vec![Some(0.0); places.len()];
+    for _ in 0..rounds {
+        let mut of_runs = vec![Vec::new(); places.len()];
+        for line in &tell {
+            let unmoved = line.runs.iter().filter_map(|run| Some(run.log - moved[run.number]?));
+            let middle = median(&mut unmoved.collect::<Vec<_>>());
+            line.runs.iter().for_each(|run| of_runs[run.number].push(run.log - middle));
+        }
+        moved = of_runs.iter_mut().map(|of_run| (of_run.len() >= TOLD_BY_MIN).then(|| median(of_run))).collect();
     }
-    Some(Line { name: EVERYTHING.to_owned(), runs: common })
+    for line in lines {
+        line.runs.retain_mut(|run| {
+            run.log -= moved[run.number].unwrap_or_default();
+            moved[run.number].is_some()
+        });
+    }
+    let runs =
+        places.into_iter().zip(moved).enumerate().filter_map(|(number, (place, moved))| {
+            moved.map(|moved| Run { number, place, log: moved, us: moved.exp() })
+        });
+    Some(Line { name: EVERYTHING.to_owned(), runs: runs.collect() })
 }
 
 fn middle(runs: &[Run]) -> f64 {
-    median(&mut runs.iter().map(|run| run.1).collect::<Vec<_>>())
+    median(&mut runs.iter().map(|run| run.log).collect::<Vec<_>>())
 }
 
 /// All changes of a line: places are found by splitting on and on, with a loose measure, since what became slower and fast again
@@ -152,7 +201,7 @@ fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
     let found: Vec<Split> = loop {
         let splits = (0..places.len()).map(|place| {
             let around = between(&places, place);
-            let values: Vec<f64> = runs[around.clone()].iter().map(|run| run.1).collect();
+            let values: Vec<f64> = runs[around.clone()].iter().map(|run| run.log).collect();
             measure(&values, places[place] - around.start, floor)
         });
         let splits: Vec<Split> = splits.collect();
@@ -165,13 +214,13 @@ fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
     for (place, found) in found.iter().enumerate() {
         let runs = &runs[between(&places, place)];
         let (before, after) = runs.split_at(found.at);
-        let us = |runs: &[Run]| median(&mut runs.iter().map(|run| run.2).collect::<Vec<_>>());
+        let us = |runs: &[Run]| median(&mut runs.iter().map(|run| run.us).collect::<Vec<_>>());
         let (first, last) = doubtful_places(runs, found);
         changes.push(Change {
             subsystem: line.name.clone(),
-            good: runs[first - 1].0,
-            bad: runs[last].0,
-            likely: after[0].0,
+            good: runs[first - 1].place,
+            bad: runs[last].place,
+            likely: after[0].place,
             before_us: us(before),
             after_us: us(after),
             shift: found.shift.exp() - 1.0,
@@ -223,12 +272,12 @@ impl Split {
 /// Between which commits runs can be split, with enough of them on both sides.
 fn borders(runs: &[Run]) -> impl Iterator<Item = usize> + '_ {
     let last = runs.len().saturating_sub(RUNS_EACH_SIDE_MIN);
-    (RUNS_EACH_SIDE_MIN..=last).filter(|&at| at < runs.len() && runs[at - 1].0 != runs[at].0)
+    (RUNS_EACH_SIDE_MIN..=last).filter(|&at| at < runs.len() && runs[at - 1].place != runs[at].place)
 }
 
 /// Where they differ most.
 fn best(runs: &[Run], floor: Floor) -> Option<Split> {
-    let values: Vec<f64> = runs.iter().map(|run| run.1).collect();
+    let values: Vec<f64> = runs.iter().map(|run| run.log).collect();
     let splits = borders(runs).map(|at| measure(&values, at, floor));
     splits.max_by(|one, other| one.deviations.total_cmp(&other.deviations))
 }
@@ -284,7 +333,7 @@ fn doubtful_places(runs: &[Run], found: &Split) -> (usize, usize) {
         let sides = [&runs[..at], &runs[at..]];
         let of_side = |side: &[Run]| {
             let middle = middle(side);
-            side.iter().map(|run| (run.1 - middle).abs()).sum::<f64>()
+            side.iter().map(|run| (run.log - middle).abs()).sum::<f64>()
         };
         sides.into_iter().map(of_side).sum::<f64>() / found.noise
     };

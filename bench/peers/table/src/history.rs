@@ -1,7 +1,7 @@
 //! History: a run of this bench, as `throng history` reads it: one record for each size, with every peer by its name.
 //!
 //! A size is a scenario of its own, since a tick of one says nothing of a tick of another. Peers that ran together stand in one record:
-//! what makes all of them slower, the floor among them, was the host.
+//! where all of them are named slower at one commit, the floor among them, it was the host.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};

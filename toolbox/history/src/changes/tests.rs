@@ -39,13 +39,9 @@ fn history(seed: u64, runs_each: usize, planted: Option<Planted>) -> Vec<Record>
     for commit in 0..COMMITS {
         for run in 0..runs_each {
             let day = 1.0 + 0.02 * heavy(&mut rng) + if rng.random_bool(0.03) { 0.2 } else { 0.0 };
-            let mut record = Record::of_bench(
-                "load",
-                &json!({}),
-                &format!("commit-{commit}"),
-                Machine::default(),
-                (commit * 10 + run) as u64,
-            );
+            let at = (commit * 10 + run) as u64;
+            let bench = Record::of_bench("woods", &json!({}), &format!("commit-{commit}"), Machine::default(), at);
+            let mut record = Record { kind: RunKind::Load, ..bench };
             for (number, us) in usual.iter().enumerate() {
                 let slower = planted.filter(|planted| planted.subsystem == number && commit >= planted.commit);
                 let factor = slower.map_or(1.0, |planted| planted.factor);
@@ -117,6 +113,122 @@ fn a_build_in_which_everything_is_slower_is_told_once() {
     let changes = found(&records);
     let [change] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((change.subsystem.as_str(), change.likely), (EVERYTHING, 10));
+}
+
+/// A game whose host is 15 % slower from commit 10 on, with this done to its records.
+fn slower_host(seed: u64, change: impl Fn(usize, &mut BTreeMap<String, f64>)) -> Vec<Change> {
+    let mut records = history(seed, 3, None);
+    for (number, record) in records.iter_mut().enumerate() {
+        let commit = number / 3;
+        if commit >= 10 {
+            record.times_us.values_mut().for_each(|us| *us *= 1.15);
+        }
+        change(commit, &mut record.times_us);
+    }
+    found(&records)
+}
+
+/// Just these are named slower, each since a commit in its range.
+#[track_caller]
+fn check_slower(changes: &[Change], expect: &[(&str, usize)]) {
+    let names: Vec<_> = changes.iter().map(|change| (change.subsystem.as_str(), change.is_slower())).collect();
+    assert_eq!(names, expect.iter().map(|(name, _)| (*name, true)).collect::<Vec<_>>());
+    let holds = |(change, (_, commit)): (&Change, &(&str, usize))| change.good < *commit && *commit <= change.bad;
+    assert!(changes.iter().zip(expect).all(holds), "{changes:?}");
+}
+
+/// What is small, new, renamed or gone, one at a time.
+const COMING_AND_GOING: [fn(usize, &mut BTreeMap<String, f64>); 6] = [
+    // In one run above the share that is watched, and below it in the next.
+    |_, times| {
+        let all: f64 = times.values().sum();
+        let is_below = (times["subsystem-00"] * 1e3).fract() < 0.5;
+        let share = SHARE_MIN * if is_below { 0.9 } else { 1.1 };
+        times.insert("small".to_owned(), all * share);
+    },
+    |commit, times| rename(times, if commit < 5 { 0..0 } else { 3..4 }),
+    |commit, times| rename(times, if commit < 10 { 0..0 } else { 3..4 }),
+    |commit, times| times.retain(|name, _| name != "subsystem-03" || commit >= 7),
+    |commit, times| times.retain(|name, _| name != "subsystem-03" || commit < 13),
+    // Most of them, so early that they were there nearly all along.
+    |commit, times| rename(times, if commit < 4 { 0..0 } else { 3..15 }),
+];
+
+fn rename(times: &mut BTreeMap<String, f64>, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let us = times.remove(&format!("subsystem-{number:02}")).expect("it had its old name");
+        times.insert(format!("renamed-{number:02}"), us);
+    }
+}
+
+/// Promise: whoever comes and goes, the host's slow days are the host's, and nobody else is named for them.
+#[test]
+fn a_subsystem_that_comes_or_goes_hides_no_step_of_the_host() {
+    for (number, seed) in (0..COMING_AND_GOING.len()).flat_map(|number| (0..5).map(move |seed| (number, seed))) {
+        let change = COMING_AND_GOING[number];
+        check_slower(&slower_host(seed, change), &[(EVERYTHING, 10)]);
+        let with_slowdown = slower_host(seed, |commit, times| {
+            if commit >= 14 {
+                *times.get_mut("subsystem-16").expect("it has its name") *= 1.15;
+            }
+            change(commit, times);
+        });
+        check_slower(&with_slowdown, &[(EVERYTHING, 10), ("subsystem-16", 14)]);
+    }
+    let together = slower_host(21, |commit, times| {
+        COMING_AND_GOING[..2].iter().for_each(|change| change(commit, times));
+        times.retain(|name, _| name != "subsystem-07" || commit >= 7);
+    });
+    check_slower(&together, &[(EVERYTHING, 10)]);
+}
+
+#[test]
+fn innocent_histories_in_which_subsystems_come_and_go_raise_nothing() {
+    for (number, change) in COMING_AND_GOING.into_iter().enumerate() {
+        let alarms = (0..40).filter(|&seed| {
+            let mut records = history(seed, 3, None);
+            let commits = records.iter_mut().enumerate();
+            commits.for_each(|(run, record)| change(run / 3, &mut record.times_us));
+            !found(&records).is_empty()
+        });
+        assert_eq!(alarms.count(), 0, "{number}");
+    }
+}
+
+/// Promise: the middle of a line that lacks a part of the host's slow time moves nobody, even if it is that of most lines.
+#[test]
+fn what_is_common_is_the_same_whether_all_have_all_runs_or_not() {
+    let common = |change: fn(usize, &mut BTreeMap<String, f64>)| {
+        let mut records = history(27, 3, None);
+        for (run, record) in records.iter_mut().enumerate() {
+            record.times_us.values_mut().for_each(|us| *us *= if run < 30 { 1.0 } else { 1.15 });
+            change(run / 3, &mut record.times_us);
+        }
+        let series = &group(&records)[0];
+        let common =
+            take_common(series, &mut lines(series, &|record| &record.times_us)).expect("most were there all along");
+        [0..12, 12..30, 30..60].map(|runs| middle(&common.runs[runs]))
+    };
+    let (whole, renamed) = (common(|_, _| ()), common(COMING_AND_GOING[5]));
+    for [before, after] in [[0, 1], [1, 2]] {
+        let steps = [whole, renamed].map(|levels| levels[after] - levels[before]);
+        assert!((steps[0] - steps[1]).abs() < 0.01, "{whole:?} {renamed:?}");
+    }
+}
+
+/// Promise: a run that lacks nearly all subsystems says nothing of the host, nor of the few that it has.
+#[test]
+fn a_run_of_another_kind_is_left_out() {
+    let mut records = history(23, 3, None);
+    for record in &mut records[33..39] {
+        record.times_us.retain(|name, _| name.as_str() < "subsystem-02");
+        record.times_us.values_mut().for_each(|us| *us *= 3.0);
+    }
+    let series = &group(&records)[0];
+    let mut lines = lines(series, &|record| &record.times_us);
+    let common = take_common(series, &mut lines).expect("all were there all along");
+    assert!(lines.iter().chain([&common]).all(|line| line.runs.len() == 54));
+    assert!(found(&records).is_empty());
 }
 
 #[test]
