@@ -25,7 +25,8 @@ impl BenchArguments {
 
     /// Prints all figures of a bench, a JSON object: in one line with `--json`, else spread over many.
     ///
-    /// They carry the machine, and go to the history that `cargo xtask bench` names.
+    /// They carry the machine, and go to the history that `cargo xtask bench` names. Which of them are times, their keys say
+    /// ([`throng_history::Record::of_bench`]); what the bench was told stands in `parameters`.
     ///
     /// # Panics
     /// If the figures are no object: the bench's own mistake.

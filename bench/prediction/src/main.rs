@@ -95,9 +95,11 @@ fn row(line: &Line, notes: &[Notes]) -> serde_json::Value {
     let count = corrections_cm.len();
     serde_json::json!({
         "line": line.name,
-        "round_trip_ms": line.round_trip_ms,
-        "loss": line.loss,
-        "lost_in_a_row": line.lost_in_a_row,
+        "parameters": {
+            "round_trip_ms": line.round_trip_ms,
+            "loss": line.loss,
+            "lost_in_a_row": line.lost_in_a_row,
+        },
         "runners": notes.len(),
         "predicted_ticks": ticks,
         "inputs_refused": notes.iter().map(|notes| notes.refused).sum::<u64>(),

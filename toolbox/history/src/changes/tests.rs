@@ -231,6 +231,62 @@ fn a_run_of_another_kind_is_left_out() {
     assert!(found(&records).is_empty());
 }
 
+/// Keys of what the benches print, whose rows are shortened to one.
+fn printed_by_benches(factor: f64) -> [(&'static str, serde_json::Value); 3] {
+    [
+        ("matches", json!({"us_per_tick": 50.0 * factor, "frame_us": {"p50": 3_000.0 * factor}, "matches": 60})),
+        (
+            "scheduler",
+            json!({"rows": [{"scheduling_ns_per_world_p50": 90.0 * factor, "fork_join_us_p99": 30.0 * factor}]}),
+        ),
+        // What is loaded first takes much longer, and stays as it is.
+        ("old_land", json!({"old_start_ms": 300.0, "old_tick_us": 250.0 * factor, "new_tick_us": 240.0 * factor})),
+    ]
+}
+
+fn bench_history(seed: u64, factor: f64) -> Vec<Record> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut records = Vec::new();
+    for at in 0..60 {
+        let commit = at / 3;
+        for (name, printed) in printed_by_benches(if commit < 10 { 1.0 } else { factor }) {
+            let day = 1.0 + 0.02 * heavy(&mut rng) + if rng.random_bool(0.03) { 0.2 } else { 0.0 };
+            let mut record =
+                Record::of_bench(name, &printed, &format!("commit-{commit}"), Machine::default(), at as u64);
+            let noisy = |us: &mut f64| *us *= day.max(0.5) * (1.0 + NOISE * heavy(&mut rng)).max(0.2);
+            record.times_us.values_mut().for_each(noisy);
+            records.push(record);
+        }
+    }
+    records
+}
+
+fn found_of_benches(records: &[Record]) -> Vec<(&str, String, usize)> {
+    let mut told = Vec::new();
+    for series in &group(records) {
+        let changes = find(series, |record| &record.times_us);
+        told.extend(changes.into_iter().map(|change| (series.name, change.subsystem, change.likely)));
+    }
+    told.sort();
+    told
+}
+
+/// Promise: each time of a bench is held to itself, however much the others take, and whether all of them changed or few.
+#[test]
+fn a_bench_that_takes_twice_as_long_is_named() {
+    let expect = [
+        ("matches", "frame_us.p50"),
+        ("matches", "us_per_tick"),
+        ("old_land", "new_tick_us"),
+        ("old_land", "old_tick_us"),
+        ("scheduler", "rows.0.fork_join_us_p99"),
+        ("scheduler", "rows.0.scheduling_ns_per_world_p50"),
+    ];
+    let records = bench_history(3, 2.0);
+    assert_eq!(found_of_benches(&records), expect.map(|(bench, key)| (bench, key.to_owned(), 10)));
+    assert!((0..40).all(|seed| found_of_benches(&bench_history(seed, 1.0)).is_empty()));
+}
+
 #[test]
 fn innocent_histories_raise_nothing_and_five_percent_are_found_in_most_places() {
     assert_eq!(false_alarms(20, 3), 0);
