@@ -17,6 +17,7 @@ use throng_lab::{
     daily::CRASHES,
     history,
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
+    load_report::condition,
     report,
     seconds::Second,
     settling::STILL_FOR_S,
@@ -127,6 +128,8 @@ enum SavesWhere {
 impl SavesWord {
     /// Tells the server of a plan.
     pub fn tell(&self, plan: &mut LoadPlan, report: &Path) -> Result<(), String> {
+        let saves = self.saves.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        plan.conditions.insert(condition::SAVES.to_owned(), saves);
         let folder = match self.saves {
             SavesWhere::Settings => return Ok(()),
             SavesWhere::None => NO_SAVES.to_owned(),
@@ -171,10 +174,15 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
 
 /// Appends a run to the history, unless the command line says that it is kept nowhere.
 pub fn keep_in_history(arguments: &LoadArguments, run: &LoadRun) -> Result<(), Box<dyn std::error::Error>> {
-    if arguments.history != Path::new(NO_HISTORY)
-        && let Some(path) = history::keep(run, &arguments.history)?
-    {
-        remark(format_args!("kept in {}", path.display()));
+    if arguments.history == Path::new(NO_HISTORY) {
+        return Ok(());
+    }
+    match history::keep(run, &arguments.history)? {
+        Some(path) => remark(format_args!("kept in {}", path.display())),
+        None if run.report.conditions.contains_key(condition::FAULTS) => {
+            remark("not kept in the history, since faults were injected");
+        }
+        None => {}
     }
     Ok(())
 }
@@ -205,18 +213,21 @@ pub fn measure(
     }
     if let Some(threads) = arguments.bots_threads {
         plan.bots_arguments.extend(["--threads".to_owned(), threads.to_string()]);
+        plan.conditions.insert(condition::BOTS_THREADS.to_owned(), threads.to_string());
     }
-    if arguments.ignore_cost_estimates {
-        plan.serve_arguments.push("--ignore-cost-estimates".into());
-    }
-    if arguments.recorder_turns {
-        plan.serve_arguments.push("--recorder-turns".into());
-    }
-    if arguments.no_recorder {
-        plan.serve_arguments.push("--no-recorder".into());
+    for (is_said, word, key, value) in [
+        (arguments.ignore_cost_estimates, "--ignore-cost-estimates", condition::COST_ESTIMATES, "ignored"),
+        (arguments.recorder_turns, "--recorder-turns", condition::RECORDER, "turns"),
+        (arguments.no_recorder, "--no-recorder", condition::RECORDER, "off"),
+    ] {
+        if is_said {
+            plan.serve_arguments.push(word.to_owned());
+            plan.conditions.insert(key.to_owned(), value.to_owned());
+        }
     }
     if let Some(recordings) = recordings {
         plan.serve_arguments.extend(["--record".to_owned(), recordings.display().to_string()]);
+        plan.conditions.insert(condition::RECORDING.to_owned(), "on".to_owned());
     }
     arguments.saves.tell(&mut plan, folder)?;
     keep(&mut plan, folder, arguments.captures.clone(), arguments.crashes.clone());
@@ -252,10 +263,10 @@ pub fn plan(played: &Played<'_>, seconds: u32, settle_s_max: u32) -> Result<Load
     let mut serve_arguments = played.to_words();
     let as_lab = ["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--audit-samples"];
     serve_arguments.extend(as_lab.map(String::from));
-    if played.could_be_all_awake() {
-        serve_arguments.push(format!("--{}", GameOption::ALL_AWAKE.name()));
-    }
+    let all_awake = played.could_be_all_awake().then(|| format!("--{}", GameOption::ALL_AWAKE.name()));
+    serve_arguments.extend(all_awake.clone());
     Ok(LoadPlan {
+        conditions: played.conditions(all_awake.as_slice()),
         executable: std::env::current_exe()?,
         game: played.game.name().to_owned(),
         scenario: scenario.name.to_owned(),

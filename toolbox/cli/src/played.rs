@@ -4,7 +4,7 @@
 //! game has such, and its own options. Several games in one executable share a command line, which has the words of all
 //! and `--game` to choose; what the chosen game does not understand is refused with what it does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Command, builder::PossibleValue, builder::PossibleValuesParser, parser::ValueSource,
@@ -13,6 +13,7 @@ use clap::{
 use throng_bots::Scenario;
 use throng_faults::FaultSwitch;
 use throng_game::{Arguments, Game, GameOption, MakeBehaviour, Options};
+use throng_lab::load_report::condition;
 
 /// Commands that make a game's worlds, and the one that plays in them.
 const SERVING: [&str; 5] = ["demo", "serve", "load", "preflight", "workload"];
@@ -348,6 +349,19 @@ impl<'g> Played<'g> {
         words
     }
 
+    /// What of it shapes the load, for the report of a run whose server and bots are told the words above, and these options besides.
+    pub fn conditions(&self, more_options: &[String]) -> BTreeMap<String, String> {
+        let Arguments { npcs, faults, options, .. } = &self.arguments;
+        let mut conditions = BTreeMap::new();
+        let mut say =
+            |key: &str, value: String| _ = (!value.is_empty()).then(|| conditions.insert(key.to_owned(), value));
+        let npcs = self.game.npcs_size().map(|_| npcs.to_string());
+        say(condition::NPCS, npcs.unwrap_or_default());
+        say(condition::FAULTS, in_order(faults.iter().map(FaultSwitch::to_string)));
+        say(condition::OPTIONS, in_order(options.to_words().into_iter().chain(more_options.iter().cloned())));
+        conditions
+    }
+
     /// Whether the game can keep worlds ticking that are empty, and was not told to yet.
     pub fn could_be_all_awake(&self) -> bool {
         let name = GameOption::ALL_AWAKE.name();
@@ -364,6 +378,11 @@ impl<'g> Played<'g> {
         let words = [format!("--{SCENARIO}"), name.to_owned()];
         words.into_iter().filter(|_| name != Scenario::USUAL).collect()
     }
+}
+
+/// Words in one order, in whichever they were said.
+fn in_order(words: impl Iterator<Item = String>) -> String {
+    words.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// What was given for a word, which this command may not have.
@@ -453,6 +472,27 @@ mod tests {
     fn check_refused(games: &[Game], line: &str, parts: &[&str]) {
         let refused = words(games, line).expect_err("it makes no sense");
         parts.iter().for_each(|part| assert!(refused.contains(part), "{part:?} is not in {refused}"));
+    }
+
+    /// Promise: what shapes the load is told, in whichever order and however it is said.
+    #[test]
+    fn conditions_are_what_shapes_the_load() {
+        let both = [wood(), shore()];
+        let check = |line: &str, expect: &[(&str, &str)]| {
+            let words = ["woods"].into_iter().chain(line.split_whitespace());
+            let matches = command_line(EXECUTABLE, &both).get_matches_from(words);
+            let plan = crate::load::plan(&Played::of(&both, &matches).unwrap(), 60, 0).unwrap();
+            let told: Vec<_> = plan.conditions.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            assert_eq!(told, expect, "{line}");
+        };
+        check("load", &[("npcs", "20000"), ("options", "--all-awake")]);
+        check("load --all-awake --npcs 7", &[("npcs", "7"), ("options", "--all-awake")]);
+        check("load --game shore", &[]);
+        for line in ["--no-throttles --scan-everything --tide 1.5", "--tide 1.5 --scan-everything --no-throttles"] {
+            let options = ("options", "--no-throttles --scan-everything --tide=1.5");
+            check(&format!("load --game shore {line}"), &[options]);
+        }
+        check("load --game shore --inject slow-world --inject alloc-rate", &[("faults", "alloc-rate slow-world")]);
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub struct Record {
     /// How it was played, with the size: runs are compared only where both are the same.
     #[serde(default)]
     pub scenario: String,
+    /// What else shaped the load, each with its value, such as `workers` and `2`: runs are compared only where all are the same. Of benches
+    /// the words that they were given, if any; none in files of earlier builds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, String>,
     /// Of what was measured; empty where unknown.
     pub commit: String,
     /// How a bench was called; empty of load runs, whose scenario says it, and in files of earlier builds.
@@ -86,7 +90,15 @@ const STATISTICS: [&str; 8] = ["mean", "median", "min", "max", "p50", "p90", "p9
 /// A key of this name holds what a bench was told, of which nothing was measured.
 const PARAMETERS: &str = "parameters";
 
+/// What runs must have in common to be compared.
+pub type Load<'a> = (RunKind, &'a str, &'a str, &'a BTreeMap<String, String>);
+
 impl Record {
+    /// Kind, name, scenario and conditions.
+    pub fn load(&self) -> Load<'_> {
+        (self.kind, &self.name, &self.scenario, &self.conditions)
+    }
+
     /// A bench's run, of the object that it prints: every number in it by its path, and those whose path says a unit of time as
     /// times. Unit, statistic and what it is of stand behind the name: `frame_ms`, `frame_ms_p50`, `frame_us.p50`, `create_us_per_world`,
     /// and each number in `subsystems_us`. A rate such as `bytes_per_s` is none, nor is a ratio such as `tick_us_ratio`, nor what a bench
@@ -107,6 +119,7 @@ impl Record {
             kind: RunKind::Bench,
             name: name.to_owned(),
             scenario: String::new(),
+            conditions: BTreeMap::new(),
             commit: commit.to_owned(),
             command: String::new(),
             machine,

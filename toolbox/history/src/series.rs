@@ -1,6 +1,6 @@
 //! Series: runs that may be held against each other, in the order of commits.
 //!
-//! Runs belong together where kind, name and scenario are the same and the machines are alike ([`Machine::is_like`]). A commit's
+//! Runs belong together where kind, name, scenario and conditions are the same and the machines are alike ([`Machine::is_like`]). A commit's
 //! runs stand together, whenever they were made. Commits stand as a repository has them ([`CommitOrder`]); if it does not know all of
 //! a series, they stand where the first run of each was.
 
@@ -19,6 +19,7 @@ pub struct Series<'a> {
     pub kind: RunKind,
     pub name: &'a str,
     pub scenario: &'a str,
+    pub conditions: &'a BTreeMap<String, String>,
     /// Of the first run; the others are on machines like it.
     pub machine: &'a Machine,
     /// At least one, the earliest first.
@@ -49,10 +50,11 @@ impl<'a> Series<'a> {
         self.commits.iter().map(of).collect()
     }
 
-    /// In words: `load precinct, 1000 players`.
+    /// In words: `load precinct, usual, 1000 players, workers 2`. Those of unlike series on one machine are unlike.
     pub fn title(&self) -> String {
         let scenario = if self.scenario.is_empty() { String::new() } else { format!(", {}", self.scenario) };
-        format!("{} {}{scenario}", self.kind.name(), self.name)
+        let conditions = self.conditions.iter().map(|(name, value)| format!(", {name} {value}"));
+        format!("{} {}{scenario}{}", self.kind.name(), self.name, conditions.collect::<String>())
     }
 }
 
@@ -63,19 +65,19 @@ pub fn group(records: &[Record]) -> Vec<Series<'_>> {
 
 /// The same with commits in their own order.
 pub fn group_in<'a>(records: &'a [Record], order: &CommitOrder) -> Vec<Series<'a>> {
-    let mut by_load: BTreeMap<(RunKind, &str, &str), Vec<Vec<&Record>>> = BTreeMap::new();
+    let mut by_load: BTreeMap<_, Vec<Vec<&Record>>> = BTreeMap::new();
     for record in records {
-        let machines = by_load.entry((record.kind, &record.name, &record.scenario)).or_default();
+        let machines = by_load.entry(record.load()).or_default();
         match machines.iter_mut().find(|runs| runs[0].machine.is_like(&record.machine)) {
             Some(runs) => runs.push(record),
             None => machines.push(vec![record]),
         }
     }
-    let series = by_load.into_iter().flat_map(|((kind, name, scenario), machines)| {
+    let series = by_load.into_iter().flat_map(|((kind, name, scenario, conditions), machines)| {
         machines.into_iter().map(move |runs| {
             let latest = &runs[runs.len().saturating_sub(RUNS_MAX)..];
             let (commits, not_by_git) = in_order(commits(latest), order);
-            Series { kind, name, scenario, machine: &runs[0].machine, commits, not_by_git }
+            Series { kind, name, scenario, conditions, machine: &runs[0].machine, commits, not_by_git }
         })
     });
     series.collect()
@@ -114,6 +116,33 @@ mod tests {
     fn run(name: &str, cores: usize, commit: &str, at: u64) -> Record {
         let machine = Machine { cpu: "EPYC".into(), cores, ..Machine::default() };
         Record::of_bench(name, &json!({"shot_us": at}), commit, machine, at)
+    }
+
+    /// Promise: what shaped the load otherwise is another series, and so is what does not say.
+    #[test]
+    fn runs_of_other_conditions_do_not_stand_together() {
+        let with = |conditions: &[(&str, &str)], at| {
+            let conditions = conditions.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let record = Record { conditions: conditions.collect(), ..run("precinct", 2, "a", at) };
+            Record { kind: RunKind::Load, scenario: "usual, 10 players".to_owned(), ..record }
+        };
+        let records = [
+            with(&[("workers", "2")], 1),
+            with(&[], 2),
+            with(&[("saves", "none"), ("workers", "2")], 3),
+            with(&[("workers", "2")], 4),
+        ];
+        let series = group(&records);
+        let told: Vec<_> = series.iter().map(|series| (series.title(), series.runs().count())).collect();
+        let told: Vec<_> = told.iter().map(|(title, runs)| (title.as_str(), *runs)).collect();
+        assert_eq!(
+            told,
+            [
+                ("load precinct, usual, 10 players", 1),
+                ("load precinct, usual, 10 players, saves none, workers 2", 1),
+                ("load precinct, usual, 10 players, workers 2", 2),
+            ]
+        );
     }
 
     #[test]

@@ -382,12 +382,17 @@ mod tests {
         assert!(faults[1].contains("1970-01.jsonl: is left out") && faults.len() == 2, "{faults:?}");
     }
 
-    /// Promise: a file of a build that kept no budgets is read as before, and one with budgets gives them back.
+    /// Promise: a file of a build that kept no budgets or conditions is read as before, and one with them gives them back.
     #[test]
-    fn budgets_may_be_there_or_not() {
-        let with = Record { budgets_us: [("ai".to_owned(), 12.5)].into(), ..record(7) };
+    fn budgets_and_conditions_may_be_there_or_not() {
+        let conditions = [("saves".to_owned(), "none".to_owned())].into();
+        let with = Record { budgets_us: [("ai".to_owned(), 12.5)].into(), conditions, ..record(7) };
         let lines = [&record(7), &with].map(|record| serde_json::to_string(record).unwrap());
         assert!(!lines[0].contains("budgets_us") && lines[1].contains("\"budgets_us\":{\"ai\":12.5}"), "{lines:?}");
+        assert!(
+            !lines[0].contains("conditions") && lines[1].contains("\"conditions\":{\"saves\":\"none\"}"),
+            "{lines:?}"
+        );
         let mut contents = Contents::default();
         read_lines(Path::new("2026-11.jsonl"), lines.join("\n").as_bytes(), &mut contents);
         assert_eq!((contents.records, contents.faults_count), (vec![record(7), with], 0));

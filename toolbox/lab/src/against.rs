@@ -68,10 +68,7 @@ impl EarlierReport {
         let now = serde_json::to_value(report).and_then(serde_json::from_value::<RunFigures>);
         let now = now.map_err(|_| AgainstError::NoReport { path: self.path.clone() })?;
         if !self.figures.has_load_of(&now) {
-            let told = |run: &RunFigures| {
-                format!("{} ({}) by {} players with {} NPCs", run.game, run.scenario, run.players_connected, run.npcs)
-            };
-            let (theirs, ours) = (told(&self.figures), told(&now));
+            let (theirs, ours) = (self.figures.load_in_words(), now.load_in_words());
             return Err(AgainstError::OtherLoad { path: self.path.clone(), theirs, ours });
         }
         let (before, after) = (&self.figures.scopes_us_per_tick, &now.scopes_us_per_tick);

@@ -35,6 +35,8 @@ pub(crate) struct RunFigures {
     pub written_unix_s: u64,
     pub game: String,
     pub scenario: String,
+    /// None of reports of earlier builds.
+    pub conditions: BTreeMap<String, String>,
     pub players_connected: u64,
     pub npcs: u64,
     pub machine: Machine,
@@ -76,12 +78,28 @@ impl RunFigures {
         self.has_load_of(other) && self.machine.is_like(&other.machine)
     }
 
-    /// Whether both were of the same game, played alike, by as many.
+    /// Whether both were of the same game, played alike, by as many, under the same conditions.
     pub(crate) fn has_load_of(&self, other: &Self) -> bool {
-        let load = |run: &Self| (run.game.clone(), run.scenario.clone(), run.npcs);
+        let are_alike =
+            (&self.game, &self.scenario, &self.conditions) == (&other.game, &other.scenario, &other.conditions);
+        // Conditions have the sizes that were wanted.
+        are_alike && (!self.conditions.is_empty() || self.has_size_of(other))
+    }
+
+    fn has_size_of(&self, other: &Self) -> bool {
         let (players, others) = (self.players_connected as f64, other.players_connected as f64);
-        let have_as_many = (players - others).abs() <= PLAYERS_DIFFER_MAX * players.max(others);
-        load(self) == load(other) && have_as_many
+        self.npcs == other.npcs && (players - others).abs() <= PLAYERS_DIFFER_MAX * players.max(others)
+    }
+
+    /// In words: `precinct (usual) by 1000 players with 20000 NPCs; saves report, workers 2`.
+    pub(crate) fn load_in_words(&self) -> String {
+        let Self { game, scenario, players_connected, npcs, conditions, .. } = self;
+        let conditions: Vec<String> = conditions.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let separator = if conditions.is_empty() { "" } else { "; " };
+        format!(
+            "{game} ({scenario}) by {players_connected} players with {npcs} NPCs{separator}{}",
+            conditions.join(", ")
+        )
     }
 }
 
@@ -169,6 +187,30 @@ mod tests {
             ("k", "[]".to_owned()),
         ];
         assert_eq!(commits("order", &reports), ["first", "second", "third", "own"]);
+    }
+
+    /// Promise: whatever shaped the load otherwise, the runs are not held against each other; and a few players who were not there at the
+    /// end shape nothing.
+    #[test]
+    fn runs_of_other_conditions_are_other_loads() {
+        let usual = [("players", "1000"), ("saves", "report"), ("workers", "2")];
+        let run = |conditions: &[(&str, &str)], players_connected| {
+            let conditions = conditions.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            RunFigures { conditions, players_connected, ..own() }
+        };
+        let one = run(&usual, 1_000);
+        assert!(one.has_load_of(&run(&usual, 900)));
+        for other in [
+            [&usual[..], &[("faults", "slow-world")]].concat(),
+            [&usual[..], &[("options", "--scan-everything")]].concat(),
+            [("players", "1010"), usual[1], usual[2]].to_vec(),
+            [usual[0], ("saves", "none"), usual[2]].to_vec(),
+            [usual[0], usual[1], ("workers", "1")].to_vec(),
+            Vec::new(),
+        ] {
+            let other = run(&other, 1_000);
+            assert!(!one.has_load_of(&other) && !other.has_load_of(&one), "{}", other.load_in_words());
+        }
     }
 
     #[test]

@@ -16,14 +16,14 @@ use throng_history::{Machine, Record};
 use crate::charts::ChartError;
 use crate::earlier_runs::{RunFigures, unix_s};
 use crate::load::LoadRun;
-use crate::load_report::LoadReport;
+use crate::load_report::{LoadReport, condition};
 use crate::{history_page, report};
 
 pub use throng_history::commit_order::CommitOrder;
 pub use throng_history::store::{Contents, read};
 
-/// Keeps a run in a history. None is kept of a run that was not whole, or whose server recorded nothing: it says nothing of
-/// what a tick takes.
+/// Keeps a run in a history. None is kept of a run that was not whole, whose server recorded nothing, or that had faults injected: it
+/// says nothing of what a tick takes.
 pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
     // As the report has it, if one was written: a second calibration would say something else on a busy host.
     let told = run.report.more.get("machine").map(|told| serde_json::from_value(told.clone())).transpose()?;
@@ -33,10 +33,14 @@ pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<PathBuf>, StoreError>
 }
 
 fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<Option<Record>, serde_json::Error> {
-    let run = RunFigures::of(report, &machine)?;
-    if !run.tells() || !run.is_whole() {
+    let mut run = RunFigures::of(report, &machine)?;
+    if !run.tells() || !run.is_whole() || run.conditions.contains_key(condition::FAULTS) {
         return Ok(None);
     }
+    let mut conditions = std::mem::take(&mut run.conditions);
+    // Reports of earlier builds say how many there were.
+    let players = conditions.remove(condition::PLAYERS).unwrap_or_else(|| report.players_connected.to_string());
+    let npcs = conditions.remove(condition::NPCS).unwrap_or_else(|| report.npcs.to_string());
     let bars = report.bars.iter().map(|bar| KeptBar {
         key: bar.key.clone(),
         measured: bar.measured,
@@ -57,7 +61,8 @@ fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<
         written_unix_s,
         kind: RunKind::Load,
         name: report.game.clone(),
-        scenario: format!("{}, {} players, {} NPCs", report.scenario, report.players_connected, report.npcs),
+        scenario: format!("{}, {players} players, {npcs} NPCs", report.scenario),
+        conditions,
         commit: report.commit.clone(),
         command: String::new(),
         machine,
@@ -107,9 +112,8 @@ pub fn of_run(run: &LoadRun, folder: &Path) -> Result<Option<OwnHistory>, StoreE
 }
 
 fn own_history(kept: &Record, records: &[Record], order: &CommitOrder) -> Option<OwnHistory> {
-    let load = |run: &Record| (run.kind, run.name.clone(), run.scenario.clone());
-    let itself = records.iter().rfind(|other| load(other) == load(kept))?;
-    let is_like = |other: &&Record| load(other) == load(itself) && other.machine.is_like(&itself.machine);
+    let itself = records.iter().rfind(|other| other.load() == kept.load())?;
+    let is_like = |other: &&Record| other.load() == itself.load() && other.machine.is_like(&itself.machine);
     let like: Vec<Record> = records.iter().filter(is_like).cloned().collect();
     let findings = Findings::in_order(&like, order);
     let all_us = |run: &Record| run.times_us.values().sum::<f64>();
@@ -314,6 +318,8 @@ pub fn write_page(path: &Path, page: &str) -> Result<(), report::ReportError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
@@ -345,6 +351,35 @@ mod tests {
         assert_eq!(kept.budgets_us, [("net".to_owned(), 5.0), ("shots".to_owned(), 11.0)].into());
         let interrupted = LoadReport { interrupted: true, ..report("abc", 10.0) };
         assert_eq!(record(&interrupted, Machine::default(), 7).unwrap(), None);
+        let with_faults = LoadReport { conditions: conditions(&[("faults", "slow-world")]), ..report("abc", 10.0) };
+        assert_eq!(record(&with_faults, Machine::default(), 7).unwrap(), None);
+    }
+
+    fn conditions(of: &[(&str, &str)]) -> BTreeMap<String, String> {
+        of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    /// Promise: two commits of which each was played otherwise accuse nobody.
+    #[test]
+    fn runs_under_other_conditions_are_another_series() {
+        let run = |number: u64| {
+            let is_late = number >= 15;
+            let options: &[(&str, &str)] = if is_late { &[("options", "--scan-everything")] } else { &[] };
+            let all = [&[("players", "10"), ("npcs", "4"), ("workers", "2")], options].concat();
+            let report =
+                LoadReport { conditions: conditions(&all), ..report(if is_late { "new" } else { "old" }, 10.0) };
+            let mut record = record(&report, Machine::default(), 1_000 + number).unwrap().unwrap();
+            record.times_us.values_mut().for_each(|us| *us *= if is_late { 2.0 } else { 1.0 });
+            record
+        };
+        let records: Vec<Record> = (0..30).map(run).collect();
+        let findings = Findings::of(&records);
+        assert!(findings.told().is_empty());
+        let titles: Vec<String> = findings.series.iter().map(|one| one.series.title()).collect();
+        let usual = "load duel, usual, 10 players, 4 NPCs";
+        assert_eq!(titles, [format!("{usual}, options --scan-everything, workers 2"), format!("{usual}, workers 2")]);
+        let own = own_history(&records[29], &records, &CommitOrder::unknown("a test's")).unwrap();
+        assert_eq!((own.runs, own.commits), (15, 1));
     }
 
     #[test]

@@ -22,6 +22,7 @@
 //! [`child`]: crate::child
 //! [`settling`]: crate::settling
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -34,7 +35,7 @@ use throng_platform::{process, random};
 use crate::child::Child;
 use crate::left_behind::{captures_since, wait_for_crash_report};
 use crate::listened::{Ending, LISTEN_EVERY, Listened, READY_WITHIN, STOP_WITHIN};
-use crate::load_report::{EndedEarly, FromOutside, LoadReport, NotFilled};
+use crate::load_report::{EndedEarly, FromOutside, LoadReport, NotFilled, condition};
 use crate::seconds::Second;
 use crate::settling::Settling;
 
@@ -59,6 +60,9 @@ pub struct LoadPlan {
     /// What is played, and how, for the report: the lab knows no game.
     pub game: String,
     pub scenario: String,
+    /// What else shapes the load, for the report, by the keys in [`condition`]; what follows from this plan's other fields and from the
+    /// server's report is added.
+    pub conditions: BTreeMap<String, String>,
     /// For `serve`: the game and its size, `--address 127.0.0.1:0` for a free port. `--status-json` is added.
     pub serve_arguments: Vec<String>,
     /// For `bots`: the game. `--connect`, `--players`, `--low-priority` and `--status-json` are added.
@@ -88,6 +92,16 @@ impl LoadPlan {
     /// Half a minute of stillness is waited for at most so long: what has not settled by then does so in hours, if at
     /// all, and is told.
     pub const SETTLE_S_MAX: u32 = 300;
+
+    fn all_conditions(&self, workers: Option<u64>) -> BTreeMap<String, String> {
+        let mut conditions = self.conditions.clone();
+        conditions.insert(condition::PLAYERS.to_owned(), self.players.to_string());
+        if let WindowBegin::Settled { s_max: 0, .. } = self.window_begin {
+            conditions.insert(condition::SETTLING.to_owned(), "none".to_owned());
+        }
+        conditions.extend(workers.map(|workers| (condition::WORKERS.to_owned(), workers.to_string())));
+        conditions
+    }
 
     /// Time in which `players` bots log in on a small machine: a minute, and one more per 1,000.
     pub fn default_join_within_s(players: u32) -> u32 {
@@ -404,6 +418,7 @@ impl Course<'_> {
         let said_at_start = |key: &str| server.ready.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         (report.version, report.commit) = (said_at_start("version"), said_at_start("commit"));
         report.scenario.clone_from(&plan.scenario);
+        report.conditions = plan.all_conditions(report.more.get("workers").and_then(Value::as_u64));
         report.settling = settling;
         report.players_by_kind = Second::mean_players_by_kind(&server.seconds[range.clone()]);
         report.not_filled = not_filled;

@@ -16,7 +16,7 @@ use crate::saves_cost::SavesCost;
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 50] = [
+pub const PROMISED_KEYS: [&str; 51] = [
     "passed",
     "version",
     "commit",
@@ -67,7 +67,33 @@ pub const PROMISED_KEYS: [&str; 50] = [
     "interrupted",
     "deaths",
     "saves",
+    "conditions",
 ];
+
+/// Keys of [`LoadReport::conditions`]. What is not said is as usual.
+pub mod condition {
+    /// Bots and NPCs that were wanted; no NPCs of games that have none.
+    pub const PLAYERS: &str = "players";
+    pub const NPCS: &str = "npcs";
+    /// That were injected.
+    pub const FAULTS: &str = "faults";
+    /// Words that the game takes, for its worlds or its bots: `--all-awake --bot-casts=2`.
+    pub const OPTIONS: &str = "options";
+    /// Threads that ran worlds, by the server's word.
+    pub const WORKERS: &str = "workers";
+    /// Threads that drove the bots, where somebody said how many.
+    pub const BOTS_THREADS: &str = "bots_threads";
+    /// Where the server saved: `report`, `none` or `settings`.
+    pub const SAVES: &str = "saves";
+    /// `on`: the run was told to record what entered its worlds.
+    pub const RECORDING: &str = "recording";
+    /// `off`, or `turns`: in every other third of a second.
+    pub const RECORDER: &str = "recorder";
+    /// `ignored`: worlds were taken in any order.
+    pub const COST_ESTIMATES: &str = "cost_estimates";
+    /// `none`: the window opened without waiting for the run to settle.
+    pub const SETTLING: &str = "settling";
+}
 
 /// How much of a core worlds may take that are to hold their tick: the rest is for what comes and goes.
 const CORE_SHARE: f64 = 0.9;
@@ -218,6 +244,9 @@ pub struct LoadReport {
     pub game: String,
     /// How it was played: `usual`, or the name of a worst case.
     pub scenario: String,
+    /// What shaped its load beside game and scenario, by the keys in [`condition`]: runs are held against each other only where all of
+    /// it is the same. Empty in reports of earlier builds.
+    pub conditions: BTreeMap<String, String>,
     /// How it came to rest before the window; none if that was not waited for.
     pub settling: Option<Settling>,
     /// Players in each kind of world, mean of the window's seconds.

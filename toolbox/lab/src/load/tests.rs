@@ -14,7 +14,7 @@ const SERVER: &str = r#"
     echo '{"status":{"second":2,"players":4,"worlds":7,"frame_ms_p50":1.5,"frame_ms_max":3.5,"frame_budget_ms":16.7}}'
     read order; test "$order" = "measure end" || exit 3
     read order && exit 3
-    echo '{"report":{"game":"stand-in","worlds":7,"ticks":140,"ticks_missed":0,"seconds":1.0,"tick_hz":20}}'
+    echo '{"report":{"game":"stand-in","worlds":7,"ticks":140,"ticks_missed":0,"seconds":1.0,"tick_hz":20,"workers":2}}'
 "#;
 const BOTS: &str = r#"
     echo '{"status":{"players_connected":1,"players_joining":3}}'
@@ -41,6 +41,7 @@ impl StandIn {
             bots_arguments: vec!["--behaviour".to_owned(), "still".to_owned()],
             game: "stand-in".to_owned(),
             scenario: "usual".to_owned(),
+            conditions: [(condition::SAVES.to_owned(), "none".to_owned())].into(),
             players: 4,
             window_begin: WindowBegin::Settled { s_min: 0, s_max: 0 },
             seconds: 1,
@@ -88,6 +89,8 @@ fn a_run_is_measured_while_steady_and_both_reports_are_merged() {
     let run = run(&stand_in.plan, &StopFlag::new().unwrap(), &mut |progress| seen.push(progress)).unwrap();
     assert!(run.report.passed, "{:?}", run.report.bars);
     assert_eq!((run.report.game.as_str(), run.report.ticks), ("stand-in", 140));
+    let conditions: Vec<_> = run.report.conditions.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(conditions, [("players", "4"), ("saves", "none"), ("settling", "none"), ("workers", "2")]);
     // The server's own word: this test's folder may be any checkout, or none.
     assert_eq!((run.report.version.as_str(), run.report.commit.as_str()), ("9.8.7", "0123456789ab"));
     assert_eq!(

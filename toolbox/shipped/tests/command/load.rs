@@ -67,6 +67,10 @@ fn a_small_load_run_prints_every_figure_and_writes_its_report() {
     check_ticks_missed(&report, 0.05);
     assert_eq!((figure(&report, "worlds"), figure(&report, "npcs")), (10.0, 160.0), "8 hideouts, hub, dark zone");
     assert!((2.5..=6.0).contains(&figure(&report, "seconds")), "{report}");
+    let condition = |key: &str| report["conditions"][key].as_str();
+    assert_eq!([condition("players"), condition("npcs"), condition("saves")], [Some("8"), Some("160"), Some("report")]);
+    assert_eq!((condition("settling"), condition("faults")), (Some("none"), None), "{report}");
+    assert!(condition("workers").is_some() && condition("options").is_some(), "{report}");
     let parts = ["game", "engine", "kernel"].map(|part| figure(&report, &format!("tick_time_us.{part}")));
     let cpu_us = figure(&report, "server_cpu_cores") * figure(&report, "seconds") * 1e6;
     let told_us = parts.iter().sum::<f64>() * figure(&report, "ticks");
