@@ -137,8 +137,11 @@ fn check_slower(changes: &[Change], expect: &[(&str, usize)]) {
     assert!(changes.iter().zip(expect).all(holds), "{changes:?}");
 }
 
+/// What a commit of this number changes in the times of its runs.
+type ChangeTimes = fn(usize, &mut BTreeMap<String, f64>);
+
 /// What is small, new, renamed or gone, one at a time.
-const COMING_AND_GOING: [fn(usize, &mut BTreeMap<String, f64>); 6] = [
+const COMING_AND_GOING: [ChangeTimes; 6] = [
     // In one run above the share that is watched, and below it in the next.
     |_, times| {
         let all: f64 = times.values().sum();
@@ -198,7 +201,7 @@ fn innocent_histories_in_which_subsystems_come_and_go_raise_nothing() {
 /// Promise: the middle of a line that lacks a part of the host's slow time moves nobody, even if it is that of most lines.
 #[test]
 fn what_is_common_is_the_same_whether_all_have_all_runs_or_not() {
-    let common = |change: fn(usize, &mut BTreeMap<String, f64>)| {
+    let common = |change: ChangeTimes| {
         let mut records = history(27, 3, None);
         for (run, record) in records.iter_mut().enumerate() {
             record.times_us.values_mut().for_each(|us| *us *= if run < 30 { 1.0 } else { 1.15 });
