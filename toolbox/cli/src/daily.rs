@@ -16,6 +16,7 @@ use throng_lab::{
     daily::{DayFolder, DayReport, DayRun, DayVerdict, RECORDINGS, write_index},
     history::{self, OwnHistory},
     load::LoadRun,
+    shell::shell_word,
 };
 use throng_platform::signals;
 
@@ -70,7 +71,7 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
         }
     }
     let written = report.write(&day);
-    tell(&report);
+    tell(&report, day.path());
     let index = write_index(&root);
     match &index {
         Ok((_, skipped)) => skipped.iter().for_each(|(name, why)| {
@@ -124,8 +125,8 @@ fn own_history(arguments: &LoadArguments, run: &LoadRun) -> Result<Option<OwnHis
     Ok(history::of_run(run, &arguments.history)?)
 }
 
-/// The day in some lines, for a person.
-fn tell(report: &DayReport) {
+/// The day in some lines, for a person. Paths in it are relative to its folder.
+fn tell(report: &DayReport, folder: &Path) {
     for run in &report.runs {
         let word = match run.verdict {
             DayVerdict::Passed => "ok  ",
@@ -141,7 +142,7 @@ fn tell(report: &DayReport) {
             let linked: Vec<&str> = linked.into_iter().flatten().map(String::as_str).collect();
             remark(format_args!("     {}: {}", death.words, linked.join(", ")));
             if let Some(replay) = &death.replay {
-                remark(format_args!("     {replay}"));
+                remark(format_args!("     cd {} && {replay}", shell_word(&folder.display().to_string())));
             }
         }
     }

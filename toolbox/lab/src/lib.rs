@@ -35,6 +35,7 @@ pub mod report;
 pub mod saves_cost;
 pub mod seconds;
 pub mod settling;
+pub mod shell;
 pub mod wallclock;
 
 mod accounts_page;

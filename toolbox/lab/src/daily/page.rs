@@ -157,7 +157,9 @@ fn details(run: &DayRun) -> Markup {
                         tr { th { "Died of" } td { (death.words) } }
                         @if let Some(signature) = &death.signature { tr { th { "Signature" } td { code { (signature) } } } }
                         tr { th { "During" } td { (death.during) } }
-                        @if let Some(replay) = &death.replay { tr { th { "Comes again with" } td { code { (replay) } } } }
+                        @if let Some(replay) = &death.replay {
+                            tr { th { "Comes again with" } td { code { (replay) } ", run in the folder of this page" } }
+                        }
                     }
                 }
                 @if let Some(capture) = capture {

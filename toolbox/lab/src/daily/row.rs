@@ -13,6 +13,7 @@ use crate::left_behind::{CRASHES, death_in, recording_in};
 use crate::load::LoadRun;
 use crate::load_report::EndedEarly;
 use crate::seconds::Second;
+use crate::shell::shell_word;
 
 /// The capture that a crash report lies beside.
 const CRASH_CAPTURE: &str = "last.capture";
@@ -92,7 +93,7 @@ pub struct DayDeath {
     pub capture: Option<String>,
     /// The folder with all that entered the worlds.
     pub recording: Option<String>,
-    /// The command that comes to it again.
+    /// The command that comes to it again, for a shell in the day's folder.
     pub replay: Option<String>,
 }
 
@@ -194,8 +195,8 @@ impl DayDeath {
         let capture = report.map(|report| report.with_file_name(CRASH_CAPTURE)).filter(|capture| capture.is_file());
         let recording = recording_in(folder);
         let replay = recording.as_ref().map(|recording| {
-            let crashes = folder.join("replayed");
-            format!("{executable} replay {} --crashes {}", recording.display(), crashes.display())
+            let [recording, crashes] = [recording, &folder.join("replayed")].map(|path| relative(day.path(), path));
+            [executable, "replay", &recording, "--crashes", &crashes].map(shell_word).join(" ")
         });
         Self {
             words: ended.crash_words.clone().unwrap_or_else(|| ended.status.clone()),

@@ -107,7 +107,8 @@ fn a_day_leads_from_each_run_to_what_explains_it() {
     assert_eq!(death["crash_report"], "precinct-dark-zone/crashes/crash-17-4711/report.txt");
     assert_eq!(death["capture"], "precinct-dark-zone/crashes/crash-17-4711/last.capture");
     assert_eq!(death["recording"], "precinct-dark-zone/recordings");
-    assert!(death["replay"].as_str().is_some_and(|replay| replay.starts_with("throng replay ")), "{death}");
+    let replay = "throng replay precinct-dark-zone/recordings --crashes precinct-dark-zone/replayed";
+    assert_eq!(death["replay"], replay, "wherever the day is moved");
 
     let page = std::fs::read_to_string(day.path().join("report.html")).unwrap();
     for part in [
@@ -118,6 +119,7 @@ fn a_day_leads_from_each_run_to_what_explains_it() {
         "href=\"precinct-dark-zone/recordings\"",
         "SIGSEGV: a rare &lt;one&gt;",
         "href=\"../index.html\"",
+        &format!("<code>{replay}</code>, run in the folder of this page"),
     ] {
         assert!(page.contains(part), "{part:?} is not in the page");
     }
@@ -193,12 +195,14 @@ fn a_death_that_no_run_tells_of_is_linked() {
     root.write(&format!("{place}/crashes/crash-17-4711/report.json"), &json);
     root.write(&format!("{place}/crashes/crash-17-4711/report.txt"), &format!("{told}\nand more"));
     root.write(&format!("{place}/recordings/recording-000000000001-000001.throngrec"), "");
-    let run = DayRun::without_report("duel", "usual", "`serve` ended early".to_owned(), &day, "throng");
+    let run = DayRun::without_report("duel", "usual", "`serve` ended early".to_owned(), &day, "my game");
     assert_eq!((run.verdict, run.why.as_deref()), (DayVerdict::Died, Some("`serve` ended early")));
     let death = run.death.expect("its report is there");
     assert_eq!((death.words.as_str(), death.signature.as_deref()), (told, Some("SIGSEGV in load_level")));
     assert_eq!(death.crash_report.as_deref(), Some("duel-usual/crashes/crash-17-4711/report.txt"));
-    assert_eq!((death.recording.as_deref(), death.replay.is_some()), (Some("duel-usual/recordings"), true));
+    assert_eq!(death.recording.as_deref(), Some("duel-usual/recordings"));
+    let replay = "'my game' replay duel-usual/recordings --crashes duel-usual/replayed";
+    assert_eq!(death.replay.as_deref(), Some(replay));
 }
 
 #[test]

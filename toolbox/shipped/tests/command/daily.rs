@@ -90,6 +90,9 @@ fn a_rare_crash_comes_again(name: &str, size: &[&str]) {
         let link = format!("href=\"{}\"", death[key].as_str().unwrap());
         assert!(page.contains(&link), "{link}");
     }
+    let run_folder = run["folder"].as_str().expect("it has one");
+    let replay = format!("throng replay {run_folder}/recordings --crashes {run_folder}/replayed");
+    assert_eq!(death["replay"], replay, "for a shell in the day's folder");
     let shown = finish(throng(&["capture", "show", "--json", capture.to_str().unwrap()]), WITHIN);
     assert!(shown.status.success(), "{}", shown.stderr);
     let report = crash_report(&report);
