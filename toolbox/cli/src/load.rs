@@ -13,7 +13,7 @@ use throng_bots::Joins;
 use throng_game::{Arguments, GameOption};
 use throng_history::Machine;
 use throng_lab::{
-    against::EarlierReport,
+    against::{EarlierReport, WantedLoad},
     daily::CRASHES,
     history,
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
@@ -90,7 +90,7 @@ pub struct LoadArguments {
     #[arg(long)]
     recorder_turns: bool,
     /// Hold the run against the report of an earlier one, `report.json` or its folder: what each subsystem took in both. One of
-    /// an unlike machine is refused before the run begins.
+    /// an unlike machine, or of another load, is refused before the run begins.
     #[arg(long, value_name = "REPORT")]
     against: Option<PathBuf>,
     /// Go on, though the report of `--against` is of an unlike machine.
@@ -159,11 +159,17 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     let earlier =
         arguments.against.as_ref().map(|path| EarlierReport::read(path, &Machine::here(), arguments.across_machines));
     let earlier = earlier.transpose()?;
+    if let Some(earlier) = &earlier {
+        let Arguments { players, npcs, scenario, .. } = &played.arguments;
+        let npcs = played.game.npcs_size().map(|_| *npcs);
+        let (game, scenario) = (played.game.name(), scenario.name);
+        earlier.check_load(&WantedLoad { game, scenario, players: *players, npcs })?;
+    }
     let folder = arguments.report.clone().unwrap_or_else(|| REPORT.into());
     let (run, html) = measure(&arguments, played, &folder, None)?;
     let kept = keep_in_history(&arguments, &run);
     if let Some(earlier) = earlier {
-        tell_against(&run, &earlier)?;
+        tell_against(&run, &earlier);
     }
     uploads::push_report(arguments.config.as_deref(), &folder);
     let verdict = tell(&run, &html, arguments.json, executable)?;
@@ -236,10 +242,17 @@ pub fn measure(
     Ok((run, html))
 }
 
-/// What each subsystem took in both runs, on stderr: the last line of stdout is the report's.
-fn tell_against(run: &LoadRun, earlier: &EarlierReport) -> Result<(), Box<dyn std::error::Error>> {
+/// What each subsystem took in both runs, on stderr: the last line of stdout is the report's. Nothing here takes away what came of the run.
+fn tell_against(run: &LoadRun, earlier: &EarlierReport) {
     for difference in &earlier.machine_differences {
         remark(format_args!("note across machines: {difference}"));
+    }
+    if let Some(unlike) = earlier.unlike(&run.report) {
+        remark(format_args!("note {unlike}"));
+    }
+    let rows = earlier.rows(&run.report);
+    if rows.is_empty() {
+        return remark("note this run does not say what a tick took: there is nothing to compare");
     }
     let mut table = TextTable::new([
         Column::text("subsystem", "subsystem"),
@@ -247,14 +260,13 @@ fn tell_against(run: &LoadRun, earlier: &EarlierReport) -> Result<(), Box<dyn st
         Column::float("now µs", "after_us", 2),
         Column::float("change %", "change_percent", 1),
     ]);
-    for row in earlier.rows(&run.report)? {
+    for row in rows {
         let float = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Float);
         let change = row.change().map(|change| 100.0 * change);
         table.row(&[Cell::Text(&row.subsystem), float(row.before_us), float(row.after_us), float(change)]);
     }
     remark(table.text().trim_end());
     remark("two runs say nothing of noise: `history` judges many, `preflight` two builds in turns");
-    Ok(())
 }
 
 /// A plan for server and bots of this very executable.

@@ -2,14 +2,15 @@
 //!
 //! What each subsystem took in both, and nothing more: two runs say nothing of noise, so there is no verdict here. `history`
 //! judges many runs, and `preflight` two builds in turns. Reports of unlike machines are refused before anything runs, unless
-//! somebody says that it is to go on.
+//! somebody says that it is to go on; so are those of another load. What comes of the run itself is never refused: it may have
+//! taken hours, and a server that died in it is what somebody has to hear of.
 
 use std::path::{Path, PathBuf};
 
 use throng_history::Machine;
 
 use crate::earlier_runs::{self, RunFigures};
-use crate::load_report::LoadReport;
+use crate::load_report::{LoadReport, condition};
 
 /// An earlier run, read from its `report.json`.
 #[derive(Debug)]
@@ -30,8 +31,22 @@ pub enum AgainstError {
         path.display(), differences.join("; ")
     )]
     OtherMachine { path: PathBuf, differences: Vec<String> },
-    #[error("--against {}: {theirs} was played there, and {ours} here: there is nothing to compare", path.display())]
-    OtherLoad { path: PathBuf, theirs: String, ours: String },
+    #[error(
+        "--against {}: {theirs} was played there, and {ours} is to be played here: there is nothing to compare; {way_out}, or name a \
+         report of what is to be played here",
+        path.display()
+    )]
+    OtherLoad { path: PathBuf, theirs: String, ours: String, way_out: String },
+}
+
+/// What a run is to play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedLoad<'w> {
+    pub game: &'w str,
+    pub scenario: &'w str,
+    pub players: u32,
+    /// None of a game that has none.
+    pub npcs: Option<u32>,
 }
 
 /// What a subsystem took in both runs (µs per tick); none where it was not there.
@@ -63,13 +78,58 @@ impl EarlierReport {
         Ok(Self { path, figures, machine_differences: differences })
     }
 
-    /// All subsystems of both, those that took most first, the whole tick before them.
-    pub fn rows(&self, report: &LoadReport) -> Result<Vec<AgainstRow>, AgainstError> {
-        let now = serde_json::to_value(report).and_then(serde_json::from_value::<RunFigures>);
-        let now = now.map_err(|_| AgainstError::NoReport { path: self.path.clone() })?;
-        if !self.figures.has_load_of(&now) {
+    /// Before a run: whether it is to play what was played there.
+    pub fn check_load(&self, wanted: &WantedLoad<'_>) -> Result<(), AgainstError> {
+        let theirs = &self.figures;
+        // What else shapes the load is known for sure only after the run: a difference in it is a remark then.
+        let mut conditions = theirs.conditions.clone();
+        for (key, size) in [(condition::PLAYERS, Some(wanted.players)), (condition::NPCS, wanted.npcs)] {
+            if let (Some(theirs), Some(ours)) = (conditions.get_mut(key), size) {
+                *theirs = ours.to_string();
+            }
+        }
+        let ours = RunFigures {
+            conditions,
+            game: wanted.game.to_owned(),
+            scenario: wanted.scenario.to_owned(),
+            players_connected: wanted.players.into(),
+            // A game that counts no NPCs may have some all the same.
+            npcs: wanted.npcs.filter(|_| theirs.npcs > 0).map_or(theirs.npcs, u64::from),
+            ..RunFigures::default()
+        };
+        if theirs.has_load_of(&ours) {
+            return Ok(());
+        }
+        let way_out = if theirs.game == ours.game {
+            let npcs = if theirs.npcs == ours.npcs { String::new() } else { format!(" --npcs {}", theirs.npcs) };
+            let connected = theirs.players_connected.to_string();
+            let players = theirs.conditions.get(condition::PLAYERS).unwrap_or(&connected);
+            format!("say --scenario {} --players {players}{npcs}", theirs.scenario)
+        } else {
+            format!("play {}", theirs.game)
+        };
+        Err(AgainstError::OtherLoad { path: self.path.clone(), theirs: theirs.load_in_words(), ours: ours.load_in_words(), way_out })
+    }
+
+    /// After a run: why the two are hardly comparable, if they are not. It may have come out otherwise than it was to.
+    pub fn unlike(&self, report: &LoadReport) -> Option<String> {
+        let now = figures_of(report);
+        let path = self.path.display();
+        if !now.is_whole() {
+            Some(format!("--against {path}: this run did not come to its end, and that one did"))
+        } else if !self.figures.has_load_of(&now) {
             let (theirs, ours) = (self.figures.load_in_words(), now.load_in_words());
-            return Err(AgainstError::OtherLoad { path: self.path.clone(), theirs, ours });
+            Some(format!("--against {path}: {theirs} was played there, and {ours} here"))
+        } else {
+            None
+        }
+    }
+
+    /// All subsystems of both, those that took most first, the whole tick before them. None if this run does not say what a tick took.
+    pub fn rows(&self, report: &LoadReport) -> Vec<AgainstRow> {
+        let now = figures_of(report);
+        if !now.tells() {
+            return Vec::new();
         }
         let (before, after) = (&self.figures.scopes_us_per_tick, &now.scopes_us_per_tick);
         let mut names: Vec<&String> =
@@ -83,8 +143,13 @@ impl EarlierReport {
             before_us: before.get(name).copied(),
             after_us: after.get(name).copied(),
         });
-        Ok(std::iter::once(whole).chain(rows).collect())
+        std::iter::once(whole).chain(rows).collect()
     }
+}
+
+/// A report that cannot be read back has figures of nothing.
+fn figures_of(report: &LoadReport) -> RunFigures {
+    serde_json::to_value(report).and_then(serde_json::from_value).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -128,7 +193,7 @@ mod tests {
         let mut now = figures();
         now["scopes_us_per_tick"] = json!({"ai": 18.0, "shots": 3.0});
         let mut report: LoadReport = serde_json::from_value(now).unwrap();
-        let rows = earlier.rows(&report).unwrap();
+        let rows = earlier.rows(&report);
         let told: Vec<_> =
             rows.iter().map(|row| (row.subsystem.as_str(), row.before_us, row.after_us, row.change())).collect();
         assert_eq!(
@@ -140,8 +205,60 @@ mod tests {
                 ("net", Some(1.0), None, None)
             ]
         );
+        assert_eq!(earlier.unlike(&report), None);
         report.players_connected = 20;
-        let error = earlier.rows(&report).unwrap_err().to_string();
-        assert!(error.contains("by 10 players") && error.contains("by 20 players"), "{error}");
+        let told = earlier.unlike(&report).unwrap();
+        assert!(told.contains("by 10 players") && told.contains("by 20 players"), "{told}");
+        assert_eq!(earlier.rows(&report), rows, "it is told, and takes nothing away");
+    }
+
+    /// Promise: what came of a run is heard of, also where it is nothing to compare.
+    #[test]
+    fn a_run_whose_server_died_is_remarked() {
+        let earlier = read("died", &figures().to_string(), false).unwrap();
+        let mut now = figures();
+        now["ended_early"] = json!({"process": "serve", "during": "measuring"});
+        now["players_connected"] = 0.into();
+        let mut report: LoadReport = serde_json::from_value(now).unwrap();
+        let told = earlier.unlike(&report).unwrap();
+        assert!(told.contains("did not come to its end"), "{told}");
+        assert_eq!(earlier.rows(&report).len(), 3, "what it took until then");
+        report.ticks = 0;
+        assert_eq!(earlier.rows(&report), []);
+    }
+
+    /// Promise: who asks for another load hears of it before the run, with both and what to say.
+    #[test]
+    fn another_load_is_refused_before_the_run() {
+        let earlier = read("load", &figures().to_string(), false).unwrap();
+        let same = WantedLoad { game: "precinct", scenario: "usual", players: 10, npcs: Some(20) };
+        let refused = |wanted: WantedLoad<'_>, parts: &[&str]| {
+            let error = earlier.check_load(&wanted).unwrap_err().to_string();
+            parts.iter().for_each(|part| assert!(error.contains(part), "{part:?} is not in {error}"));
+        };
+        earlier.check_load(&same).unwrap();
+        let both = [
+            "precinct (usual) by 10 players with 20 NPCs was played",
+            "precinct (usual) by 500 players with 20 NPCs is to be",
+        ];
+        refused(WantedLoad { players: 500, ..same }, &both);
+        refused(WantedLoad { players: 500, ..same }, &["say --scenario usual --players 10, or name a report"]);
+        refused(WantedLoad { npcs: Some(21), ..same }, &["say --scenario usual --players 10 --npcs 20, or"]);
+        refused(WantedLoad { scenario: "dark-zone", ..same }, &["say --scenario usual --players 10, or"]);
+        refused(WantedLoad { game: "frontier", ..same }, &["play precinct, or name a report"]);
+
+        // Where the report says how many were wanted, those count, however many there were.
+        let mut wanted = figures();
+        wanted["conditions"] = json!({"players": "11", "npcs": "20", "saves": "none"});
+        let wanted = read("wanted-sizes", &wanted.to_string(), false).unwrap();
+        wanted.check_load(&WantedLoad { players: 11, ..same }).unwrap();
+        let error = wanted.check_load(&same).unwrap_err().to_string();
+        assert!(error.contains("say --scenario usual --players 11, or"), "{error}");
+
+        let mut uncounted = figures();
+        uncounted["npcs"] = 0.into();
+        let uncounted = read("uncounted", &uncounted.to_string(), false).unwrap();
+        uncounted.check_load(&same).unwrap();
+        uncounted.check_load(&WantedLoad { npcs: None, ..same }).unwrap();
     }
 }

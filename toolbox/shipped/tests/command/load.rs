@@ -1,9 +1,9 @@
 //! The load test in small. What a run finds out about the machine it is on is no failure here; what it finds out
 //! about the server is.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use throng_lab::load_report::PROMISED_KEYS;
 
 use crate::child::{Finished, Signal, Started, alone, finish, folder, this_build, throng};
@@ -139,17 +139,42 @@ fn everybody_in_one_world_is_a_run_too() {
     }
 }
 
-/// Promise: a run that cannot be filled ends by itself, fails, and says who is missing and why.
+/// Words for a run that is held against one of so many players without NPCs, whose report is put into this folder.
+fn against(folder: &Path, players: u32) -> [String; 3] {
+    let report = json!({
+        "game": "precinct", "scenario": "usual", "players_connected": players, "npcs": 0, "ticks": 7,
+        "categories_us_per_tick": {"ai": 9.0}, "scopes_us_per_tick": {"ai": 9.0},
+    });
+    let earlier = folder.join("earlier.json");
+    std::fs::write(&earlier, report.to_string()).expect("a folder of ours");
+    // It names no machine.
+    ["--against".to_owned(), earlier.display().to_string(), "--across-machines".to_owned()]
+}
+
+/// Promise: whoever asks for another load than that of the earlier report hears of it before hours of a run, and with what to say.
+#[test]
+fn a_run_that_could_not_be_held_against_the_other_is_refused_before_it_begins() {
+    let words = against(&folder("load-against"), 5);
+    let words = words.each_ref().map(String::as_str);
+    let finished = load(&[&["--players", "500", "--npcs", "0", "--seconds", "86400"], &words[..]].concat());
+    finished.check_refused(&["by 5 players", "by 500 players", "say --scenario usual --players 5"]);
+}
+
+/// Promise: a run that cannot be filled ends by itself, fails, and says who is missing and why. No earlier run that it was to be like takes
+/// that away.
 #[test]
 fn a_run_that_cannot_be_filled_reports_all_the_same() {
     let folder = folder("load-unfilled");
     let config = folder.join("small.toml");
     std::fs::write(&config, "[server]\nclients_max = 3\n").expect("a folder of ours");
     let paths = [&config, &folder].map(|path| path.to_str().expect("a plain path"));
-    let finished =
-        load(&["--players", "5", "--npcs", "0", "--seconds", "2", "--config", paths[0], "--report", paths[1]]);
+    let against = against(&folder, 5);
+    let size = ["--players", "5", "--npcs", "0", "--seconds", "2", "--config", paths[0], "--report", paths[1]];
+    let finished = load(&[&size[..], &against.each_ref().map(String::as_str)].concat());
     assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
-    assert!(finished.stderr.contains("only 3 of 5 bots were playing"), "{}", finished.stderr);
+    for part in ["only 3 of 5 bots were playing", "this run did not come to its end"] {
+        assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
+    }
     let report = finished.json();
     assert_eq!(report["passed"], false);
     assert_eq!((figure(&report, "not_filled.players_in"), figure(&report, "not_filled.players_wanted")), (3.0, 5.0));
