@@ -9,4 +9,7 @@ pub enum Verdict {
     Status(u8),
 }
 
+/// Exit status when nothing can be said, as when there is nothing to compare.
+pub const NOTHING_SAID: u8 = 2;
+
 pub type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;

@@ -18,7 +18,7 @@ use throng_platform::signals::{self, StopFlag};
 use self::{repeated::repeat, told::tell_report};
 use crate::{
     executable::Executable,
-    outcome::{CommandResult, Verdict},
+    outcome::{CommandResult, NOTHING_SAID, Verdict},
     output::{remark, say},
     played::Played,
     recorded_game::check_game,
@@ -63,8 +63,10 @@ pub struct PreflightArguments {
     /// Where the processor does not count instructions, count those of some frames with valgrind: takes minutes.
     #[arg(long, conflicts_with = "repeat")]
     valgrind: bool,
-    /// Run so often, and append each run to runs.jsonl in the report's folder; runs of the same builds, game and options on a machine
-    /// like this one that are there already count, so that it can be stopped and started again. Ends with status 1 if any run saw something.
+    /// Run until so many runs could say something, twice as often at most, and append each to runs.jsonl in the report's folder; runs of the
+    /// same builds, game and options on a machine like this one that are there already count, so that it can be stopped and started again.
+    /// The page of a run that saw something is kept beside it. Ends with status 1 if any run saw something, otherwise with 2 if too few
+    /// could say anything.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeat: Option<u32>,
     /// Test switch: the second takes so much more in a subsystem, in percent of its own time, by work, cache misses or a wait.
@@ -82,8 +84,6 @@ pub struct PreflightArguments {
 }
 
 const QUICK_S: u32 = 30;
-/// Exit status when nothing can be said, as when there is nothing to compare.
-const NOTHING_SAID: u8 = 2;
 
 pub fn run(
     arguments: PreflightArguments,
@@ -204,6 +204,7 @@ fn folder_for(recording: &Path, report: &Path, taken: &[PathBuf]) -> PathBuf {
     names.find(|folder| !taken.contains(folder)).unwrap_or_else(|| report.to_owned())
 }
 
+/// A run with its report in this folder, in place of the one that is there.
 fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<PreflightReport, Box<dyn Error>> {
     let line = StatusLine::new();
     let of = plan.recording.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));

@@ -22,7 +22,11 @@ pub struct ReportFiles {
 
 impl ReportFiles {
     pub(crate) fn within(folder: &Path) -> Self {
-        Self { json: folder.join("report.json"), html: folder.join("report.html") }
+        Self::named(folder, "report")
+    }
+
+    pub(crate) fn named(folder: &Path, name: &str) -> Self {
+        Self { json: folder.join(format!("{name}.json")), html: folder.join(format!("{name}.html")) }
     }
 
     /// Writes both into `folder`, which is made if it is missing.

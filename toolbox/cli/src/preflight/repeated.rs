@@ -1,18 +1,26 @@
 //! Runs of the same two builds again and again: `--repeat`, which appends each to a file and counts those that are there.
+//!
+//! Wanted are runs that could have said something: what a busy host leaves no room to be seen in raises no alarm, and is no proof that
+//! there would be none. So those that could say nothing are told apart, and run again, up to a maximum.
 
-use std::{fs::OpenOptions, io::Write, path::Path};
+use std::{error::Error, fs::OpenOptions, io::Write, path::Path};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use throng_history::Machine;
-use throng_lab::preflight::{PreflightPlan, binaries, statistics::Verdict as Seen};
+use throng_lab::preflight::{PreflightPlan, PreflightReport, binaries, statistics::Verdict as Seen};
 use throng_platform::signals::StopFlag;
 
 use super::{PreflightArguments, run_once};
 use crate::{
-    outcome::{CommandResult, Verdict},
+    outcome::{CommandResult, NOTHING_SAID, Verdict},
     output::{remark, say},
 };
+
+/// For each run that is wanted so many are made at most.
+const TRIES: u32 = 2;
+/// Pages that are named in words; the file names all.
+const PAGES_TOLD_MAX: usize = 10;
 
 /// What a run was of. Runs count together only where all of this is the same, and machines are alike.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +69,8 @@ struct Counted {
     /// Of these: saw something; could say nothing.
     seen: u32,
     unknown: u32,
+    /// Of those that saw something, in the file's folder.
+    pages: Vec<String>,
     /// Lines of other builds, games or options, or that do not say of which machine they are, which do not count.
     of_others: u32,
     /// Lines of another machine, which do not count either, and in what the last of them is unlike this one.
@@ -92,9 +102,32 @@ impl Counted {
     }
 
     fn add(&mut self, run: &Value) {
+        let has_seen = run["seen"].as_array().is_some_and(|seen| !seen.is_empty());
         self.runs += 1;
-        self.seen += u32::from(run["seen"].as_array().is_some_and(|seen| !seen.is_empty()));
-        self.unknown += u32::from(run["verdict"] == json!(Seen::Unknown));
+        self.seen += u32::from(has_seen);
+        // What was seen could be said, whatever is unknown of the whole frame.
+        self.unknown += u32::from(!has_seen && run["verdict"] == json!(Seen::Unknown));
+        self.pages.extend(run["page"].as_str().map(str::to_owned));
+    }
+
+    /// Runs that could say something.
+    fn said(&self) -> u32 {
+        self.runs - self.unknown
+    }
+
+    /// Whether there are to be more, if so many are wanted.
+    fn wants_more(&self, count: u32) -> bool {
+        self.said() < count && self.runs < TRIES * count
+    }
+
+    fn verdict(&self, count: u32) -> Verdict {
+        if self.seen > 0 {
+            Verdict::Failed
+        } else if self.said() < count {
+            Verdict::Status(NOTHING_SAID)
+        } else {
+            Verdict::Fine
+        }
     }
 }
 
@@ -118,14 +151,19 @@ pub fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, 
             counted.machine_differences.join("; ")
         ));
     }
-    while counted.runs < count {
-        let report = run_once(plan, &arguments.report, stop)?;
+    while counted.wants_more(count) {
+        let mut report = run_once(plan, &arguments.report, stop)?;
         if stop.requested() {
-            return Err(format!("stopped after {} of {count} runs; the same command goes on", counted.runs).into());
+            let said = counted.said();
+            return Err(
+                format!("stopped when {said} of {count} runs could say something; the same command goes on").into()
+            );
         }
         let found: Vec<Value> = report.seen().map(|finding| json!(finding)).collect();
+        let number = counted.runs + 1;
+        let page = if found.is_empty() { None } else { Some(keep_page(&mut report, &arguments.report, number)?) };
         let line = json!({
-            "run": counted.runs + 1, "verdict": report.verdict, "seen": found, "pairs": report.findings.pairs,
+            "run": number, "verdict": report.verdict, "seen": found, "page": page, "pairs": report.findings.pairs,
             "undisturbed_share": report.findings.undisturbed_share, "took_disturbed": report.findings.took_disturbed,
             "all": report.findings.subsystems.first(), "base_commit": report.base.commit, "change_commit": report.change.commit,
             "of": identity,
@@ -135,25 +173,74 @@ pub fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, 
         writeln!(file, "{torn}{line}")?;
         counted.add(&line);
         remark(format_args!(
-            "run {} of {count}: {} seen, {:.0} % of steps undisturbed; {} runs saw something, {} could say nothing",
-            counted.runs,
+            "run {number} of {} at most: {} seen, {:.0} % of steps undisturbed; {} of {count} runs could say something, {} of them saw something",
+            TRIES * count,
             found.len(),
             100.0 * report.findings.undisturbed_share,
-            counted.seen,
-            counted.unknown
+            counted.said(),
+            counted.seen
+        ));
+        if page.is_some() {
+            remark(format_args!("its page: {}", report.report.unwrap_or_default()));
+        }
+    }
+    tell(&counted, count, &path, arguments)?;
+    Ok(counted.verdict(count))
+}
+
+/// Writes a report under a name of its own, which it returns: the next run's takes the place of `report.html`.
+fn keep_page(report: &mut PreflightReport, folder: &Path, number: u32) -> Result<String, Box<dyn Error>> {
+    let name = free_name(folder, number);
+    report.write_named(folder, &name)?;
+    Ok(page_of(&name))
+}
+
+/// A name that no page in the folder has: runs of other builds there are numbered, too.
+fn free_name(folder: &Path, number: u32) -> String {
+    let mut name = format!("run-{number}");
+    let mut again = 1;
+    while folder.join(page_of(&name)).exists() {
+        again += 1;
+        name = format!("run-{number}-{again}");
+    }
+    name
+}
+
+fn page_of(name: &str) -> String {
+    format!("{name}.html")
+}
+
+fn tell(counted: &Counted, count: u32, path: &Path, arguments: &PreflightArguments) -> std::io::Result<()> {
+    let Counted { runs, seen, unknown, pages, of_others, of_other_machines, .. } = counted;
+    let said = counted.said();
+    if said < count {
+        remark(format_args!(
+            "note {unknown} of {runs} runs could say nothing, and no more than {} are made: use a quieter host or longer runs, with another \
+             --report, or go on with a larger --repeat",
+            TRIES * count
         ));
     }
-    let Counted { runs, seen, unknown, of_others, of_other_machines, .. } = counted;
     if arguments.json {
-        say(json!({
-            "runs": runs, "runs_that_saw_something": seen, "runs_that_could_say_nothing": unknown, "runs_of_others": of_others,
-            "runs_of_other_machines": of_other_machines, "file": path,
-        }))?;
-    } else {
-        let path = path.display();
-        say(format_args!("{seen} of {runs} runs saw something, {unknown} could say nothing: {path}"))?;
+        return say(json!({
+            "runs": runs, "runs_that_could_say_something": said, "runs_that_saw_something": seen,
+            "runs_that_could_say_nothing": unknown, "runs_of_others": of_others, "runs_of_other_machines": of_other_machines,
+            "pages": pages, "file": path,
+        }));
     }
-    Ok(if seen == 0 { Verdict::Fine } else { Verdict::Failed })
+    let file = path.display();
+    say(format_args!(
+        "{seen} of {said} runs that could say something saw something, {unknown} more could say nothing: {file}"
+    ))?;
+    if !pages.is_empty() {
+        let told: Vec<String> =
+            pages.iter().take(PAGES_TOLD_MAX).map(|page| path.with_file_name(page).display().to_string()).collect();
+        let more = match pages.len() - told.len() {
+            0 => String::new(),
+            more => format!(" and {more} more, which the file names"),
+        };
+        say(format_args!("pages of those that saw something: {}{more}", told.join(", ")))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -195,7 +282,7 @@ mod tests {
         let identity = Identity::new(&plan("--game duel"), here());
         let counted = Counted::read(&text.concat(), &identity);
         let expect = Counted { runs: 3, seen: 1, unknown: 1, of_others: 2, is_torn: true, ..Counted::default() };
-        assert_eq!(counted, expect);
+        assert_eq!(counted, expect, "lines of builds that kept no pages count, too");
         assert_eq!(Counted::read("", &identity), Counted::default());
 
         let mut nobodys = ours.clone();
@@ -208,5 +295,55 @@ mod tests {
         let counted = Counted::read(&text.concat(), &identity);
         assert_eq!((counted.runs, counted.of_other_machines, counted.of_others), (1, 1, 1), "{counted:?}");
         assert_eq!(counted.machine_differences, ["processor: Xeon and EPYC"]);
+    }
+
+    /// Plays runs with these verdicts, as far as more are wanted; how many that were, how many could say something, and the exit status.
+    fn outcome(count: u32, verdicts: impl IntoIterator<Item = Seen>) -> (u32, u32, u8) {
+        let (mut counted, mut verdicts) = (Counted::default(), verdicts.into_iter());
+        while counted.wants_more(count) {
+            let verdict = verdicts.next().expect("there are no more runs than these");
+            let seen = if verdict.is_seen() { json!([{"name": "all"}]) } else { json!([]) };
+            counted.add(&json!({"seen": seen, "verdict": verdict}));
+        }
+        let status = match counted.verdict(count) {
+            Verdict::Fine => 0,
+            Verdict::Failed => 1,
+            Verdict::Status(status) => status,
+        };
+        (counted.runs, counted.said(), status)
+    }
+
+    /// Promise: so many runs as are wanted could have raised an alarm, or it is said that they could not.
+    #[test]
+    fn runs_that_could_say_nothing_are_no_passes() {
+        use Seen::{None, Slower, Unknown};
+        assert_eq!(outcome(3, [None; 3]), (3, 3, 0));
+        assert_eq!(outcome(3, [Unknown, None, Unknown, None, None]), (5, 3, 0));
+        assert_eq!(outcome(3, [Unknown, None, Unknown, None, Unknown, Unknown]), (6, 2, 2));
+        assert_eq!(outcome(3, [Unknown; 6]), (6, 0, 2));
+        assert_eq!(outcome(3, [Unknown, Slower, Unknown, Unknown, Unknown, Unknown]), (6, 1, 1));
+        assert_eq!(outcome(2, [Slower, None]), (2, 2, 1));
+    }
+
+    /// Promise: no page of a run that saw something is written over.
+    #[test]
+    fn pages_have_names_of_their_own() {
+        let folder = std::env::temp_dir().join(format!("throng-repeated-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let names = [3, 3, 4, 3].map(|number| {
+            let name = free_name(&folder, number);
+            std::fs::write(folder.join(page_of(&name)), "a page").unwrap();
+            name
+        });
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(names, ["run-3", "run-3-2", "run-4", "run-3-3"]);
+    }
+
+    #[test]
+    fn a_run_that_saw_something_could_say_something() {
+        let mut counted = Counted::default();
+        counted
+            .add(&json!({"seen": [{"name": "ai", "verdict": "gone"}], "verdict": Seen::Unknown, "page": "run-1.html"}));
+        assert_eq!((counted.said(), counted.seen, counted.pages.as_slice()), (1, 1, &["run-1.html".to_owned()][..]));
     }
 }

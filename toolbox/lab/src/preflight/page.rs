@@ -667,6 +667,20 @@ mod tests {
         assert!(!is_told(&report, "One program, twice"), "neither could be read");
     }
 
+    #[test]
+    fn a_report_under_a_name_of_its_own_leaves_the_other() {
+        let folder = std::env::temp_dir().join(format!("throng-preflight-page-{}", std::process::id()));
+        report_of(2.2e5, 1e5, 12).write_named(&folder, "run-7").unwrap();
+        report_of(2e5, 1e5, 12).write(&folder).unwrap();
+        let [kept, last] =
+            ["run-7.html", "report.html"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join("run-7.json")).unwrap()).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(kept.contains("Slower: ai.plan") && !last.contains("Slower: ai.plan"));
+        assert!(json["report"].as_str().is_some_and(|page| page.ends_with("run-7.html")), "{json}");
+    }
+
     /// Promise: an interval is seen wherever it lies.
     #[test]
     fn intervals_are_drawn_within_their_picture() {

@@ -217,7 +217,15 @@ impl PreflightReport {
 
     /// Writes `report.json` and `report.html` into `folder`, which is made if it is missing.
     pub fn write(&mut self, folder: &Path) -> Result<(), ReportError> {
-        let files = ReportFiles::within(folder);
+        self.write_files(folder, &ReportFiles::within(folder))
+    }
+
+    /// The same under a name that no run after it writes over.
+    pub fn write_named(&mut self, folder: &Path, name: &str) -> Result<(), ReportError> {
+        self.write_files(folder, &ReportFiles::named(folder, name))
+    }
+
+    fn write_files(&mut self, folder: &Path, files: &ReportFiles) -> Result<(), ReportError> {
         self.report = Some(files.html.display().to_string());
         files.write(folder, &serde_json::to_value(&*self)?, &page::page(self))
     }
