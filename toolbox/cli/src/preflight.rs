@@ -60,7 +60,7 @@ pub struct PreflightArguments {
     /// Where revisions are checked out and what was built of them is kept. Otherwise `throng/preflight` in the user's cache.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Where the processor does not count instructions, count those of some frames with valgrind: takes minutes.
+    /// Where the processor does not count instructions, count those of some frames with valgrind, twice of each build: takes minutes.
     #[arg(long, conflicts_with = "repeat")]
     valgrind: bool,
     /// Run until so many runs could say something, twice as often at most, and append each to runs.jsonl in the report's folder; runs of the

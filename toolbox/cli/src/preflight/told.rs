@@ -32,6 +32,9 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
         };
         remark(format_args!("note instructions: {by}; {missing}"));
     }
+    if let Some(unclear) = &report.instructions.unclear {
+        remark(format_args!("note instructions: {unclear}"));
+    }
     if json {
         return Ok(());
     }
@@ -49,7 +52,7 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
             Cell::Text(count.name),
             Cell::Float(count.base),
             Cell::Float(count.change),
-            Cell::Text(count.verdict),
+            Cell::Text(if count.is_unknown() { Seen::Unknown.name() } else { count.verdict }),
         ]);
     }
     say(counts.text())?;

@@ -1,16 +1,18 @@
 //! Instructions of both builds: by the processor's counters where the host has them, by valgrind where one asks for it.
 //!
-//! Valgrind plays each build twice, once without a step: what is more in the other is that of the steps, bots included. It takes
-//! some fifty times as long as the play itself, so it is few frames, and its figures say nothing of time.
+//! Valgrind plays each build with steps and without: what is more in the one is that of the steps, bots included. It takes
+//! some fifty times as long as the play itself, so it is few frames, and its figures say nothing of time. Each build is counted
+//! twice, in turns: how far the two counts of one are apart says what a difference of the builds has to be more than.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::Value;
 use throng_platform::signals::StopFlag;
 
-use super::pair::PairFigures;
-use super::plan::PreflightPlan;
+use super::pair::{NAMES, PairFigures, ticks_of};
+use super::plan::{PreflightPlan, STEPS_MIN};
 use crate::child::{Child, Said};
 
 /// How instructions were counted.
@@ -20,10 +22,16 @@ pub struct Instructions {
     pub by: &'static str,
     /// Why not by the processor's counters, or not at all.
     pub missing: Option<String>,
+    /// Why there is no verdict, if they were counted and there is none.
+    pub unclear: Option<String>,
 }
 
-/// Frames under valgrind.
-const FRAMES: u32 = 20;
+/// Frames under valgrind; of a recording, ticks of each world that ticks at one time.
+pub(super) const FRAMES: u32 = 20;
+// A pair has as many steps of a frame each at least, so a recording that can be compared is long enough.
+const _: () = assert!(FRAMES <= STEPS_MIN);
+/// So often each build is counted.
+pub(super) const COUNTS: usize = 2;
 /// Until a process under valgrind has its game and its bots, and until a step is over.
 const WITHIN: Duration = Duration::from_secs(1_200);
 const WARM_UP_S: &str = "0.2";
@@ -31,15 +39,14 @@ const WARM_UP_S: &str = "0.2";
 impl Instructions {
     /// By the processor's counters, if both builds and the host have them.
     pub(super) fn of(pairs: &[PairFigures]) -> Self {
-        let why = pairs.iter().flat_map(|pair| pair.instructions_missing.iter().zip(["base", "change"]));
+        let why = pairs.iter().flat_map(|pair| pair.instructions_missing.iter().zip(NAMES));
         let why = why.filter_map(|(why, which)| Some(format!("{which}: {}", why.as_ref()?))).next();
-        match why {
-            None if are_counted(pairs) => Self { by: "perf_event", missing: None },
-            None => {
-                Self { by: "none", missing: Some("the processor's counters were there and said nothing".to_owned()) }
-            }
-            why => Self { by: "none", missing: why },
-        }
+        let silent = || "the processor's counters were there and said nothing".to_owned();
+        let (by, missing) = match why {
+            None if are_counted(pairs) => ("perf_event", None),
+            why => ("none", why.or_else(|| Some(silent()))),
+        };
+        Self { by, missing, unclear: None }
     }
 }
 
@@ -48,41 +55,63 @@ pub(super) fn are_counted(pairs: &[PairFigures]) -> bool {
     steps.peek().is_some() && steps.all(|(base, change)| base.instructions.is_some() && change.instructions.is_some())
 }
 
-/// Of a frame of each build, or why not.
-pub(super) fn by_valgrind(plan: &PreflightPlan, stop: &StopFlag) -> Result<[f64; 2], String> {
-    let mut per_frame = [0.0; 2];
-    for ((path, own), found) in
-        [(&plan.base, &plan.base_words), (&plan.change, &plan.change_words)].into_iter().zip(&mut per_frame)
-    {
+/// Of a frame or tick of each build, as often as each is counted; or why not.
+pub(super) fn by_valgrind(plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64; COUNTS]; 2], String> {
+    by(Path::new("valgrind"), plan, stop)
+}
+
+fn by(valgrind: &Path, plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64; COUNTS]; 2], String> {
+    let of = |which: usize, steps: u32| {
+        let (path, own) = [(&plan.base, &plan.base_words), (&plan.change, &plan.change_words)][which];
         let words: Vec<String> = plan.words.iter().chain(own).cloned().collect();
-        let without = counted(path, &words, 0, stop)?;
-        let with = counted(path, &words, FRAMES, stop)?;
-        *found = with.saturating_sub(without) as f64 / f64::from(FRAMES);
+        counted(valgrind, path, &words, steps, stop).map_err(|why| format!("{}: {why}", NAMES[which]))
+    };
+    let mut per_frame = [[0.0; COUNTS]; 2];
+    for count in 0..COUNTS {
+        let without = [of(0, 0)?, of(1, 0)?];
+        let ready = without.each_ref().map(|(ready, _)| ready.clone());
+        // Both are to do as much.
+        let frames = if plan.recording.is_some() { ticks_of(FRAMES, &ready) } else { FRAMES.into() };
+        let step = frames.try_into().unwrap_or(u32::MAX);
+        for (which, counts) in per_frame.iter_mut().enumerate() {
+            let (_, with) = of(which, step)?;
+            let more = with.checked_sub(without[which].1).filter(|more| *more > 0);
+            let more = more.ok_or_else(|| {
+                format!("{}: {step} {}s took no instructions more than none did", NAMES[which], plan.per())
+            })?;
+            counts[count] = more as f64 / f64::from(step);
+        }
     }
     Ok(per_frame)
 }
 
-/// All instructions of one process that plays so many frames.
-fn counted(program: &Path, words: &[String], frames: u32, stop: &StopFlag) -> Result<u64, String> {
+/// What a process says when it is ready, and all its instructions, if it plays one step of so many frames; of 0, none.
+fn counted(
+    valgrind: &Path,
+    program: &Path,
+    words: &[String],
+    frames: u32,
+    stop: &StopFlag,
+) -> Result<(Value, u64), String> {
     let mut arguments = ["--cache-sim=no", "--cachegrind-out-file=/dev/null"].map(str::to_owned).to_vec();
     arguments.extend([program.display().to_string(), "workload".to_owned()]);
     arguments.extend(words.iter().cloned());
     arguments.extend(["--warm-up-s".to_owned(), WARM_UP_S.to_owned()]);
-    let child = Child::start("valgrind".as_ref(), "--tool=cachegrind", &arguments, &[]);
+    let child = Child::start(valgrind, "--tool=cachegrind", &arguments, &[]);
     let mut child = child.map_err(|cause| format!("valgrind cannot be started: {cause}; install it"))?;
     let hear = |child: &mut Child| {
         let until = Instant::now() + WITHIN;
         loop {
             match child.hear(Instant::now() + Duration::from_millis(200)) {
                 Some(Said::Ended) => return Err(format!("it ended under valgrind:\n{}", child.tail().join("\n"))),
-                Some(_) => return Ok(()),
+                Some(Said::Ready(said) | Said::Status(said) | Said::Report(said)) => return Ok(said),
                 None if stop.requested() => return Err("stopped".to_owned()),
                 None if Instant::now() >= until => return Err("it said nothing under valgrind".to_owned()),
                 None => {}
             }
         }
     };
-    hear(&mut child)?;
+    let ready = hear(&mut child)?;
     if frames > 0 {
         child.order(&format!("step {frames}"));
         hear(&mut child)?;
@@ -90,7 +119,10 @@ fn counted(program: &Path, words: &[String], frames: u32, stop: &StopFlag) -> Re
     child.stop();
     child.exit_status(Instant::now() + WITHIN);
     let tail = child.tail();
-    instructions_in(&tail).ok_or_else(|| format!("valgrind did not say what it counted:\n{}", tail.join("\n")))
+    let counted = instructions_in(&tail);
+    counted
+        .map(|counted| (ready, counted))
+        .ok_or_else(|| format!("valgrind did not say what it counted:\n{}", tail.join("\n")))
 }
 
 /// `==4711== I   refs:      1,234,567`
@@ -102,6 +134,8 @@ fn instructions_in(words: &[String]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
     use crate::preflight::pair::Step;
 
@@ -122,9 +156,68 @@ mod tests {
             ..PairFigures::default()
         };
         let of = |pair| Instructions::of(&[pair]);
-        assert_eq!(of(pair(None, Some(2))), Instructions { by: "perf_event", missing: None });
+        assert_eq!(of(pair(None, Some(2))), Instructions { by: "perf_event", missing: None, unclear: None });
         let missing = of(pair(Some("no counters"), None));
         assert_eq!((missing.by, missing.missing.as_deref()), ("none", Some("change: no counters")));
         assert!(of(pair(None, None)).missing.is_some());
+    }
+
+    /// Counts by a program in valgrind's place, which speaks as a workload does. `more`: what a shell makes of `frames` and `number`, the
+    /// how manieth process of its build it is, for the instructions of a step.
+    fn count(test: &str, recording: Option<&str>, more: &str) -> Result<[[f64; COUNTS]; 2], String> {
+        let folder = std::env::temp_dir().join(format!("throng-instructions-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let valgrind = folder.join("valgrind");
+        let script = format!(
+            r#"#!/bin/sh
+program=$4; log="{folder}/$program"; echo once >>"$log"; number=$(wc -l <"$log")
+[ "$program" = base ] && worlds=3 || worlds=4
+echo "{{\"ready\":{{\"worlds\":$worlds,\"ticks\":900}}}}"
+counted=1000000
+while read -r order frames; do
+    counted=$((1000000 + {more}))
+    echo '{{"status":{{}}}}'
+done
+echo "==7== I refs: $counted" >&2
+"#,
+            folder = folder.display()
+        );
+        // Written by another process: nobody can start what this one has open, and neither can a child of another test's.
+        let write = ["-c", r#"printf %s "$1" >"$2" && chmod +x "$2""#, "write", &script];
+        assert!(Command::new("sh").args(write).arg(&valgrind).status().unwrap().success());
+        let plan = PreflightPlan {
+            base: "base".into(),
+            change: "change".into(),
+            recording: recording.map(Into::into),
+            words: Vec::new(),
+            base_words: Vec::new(),
+            change_words: Vec::new(),
+            seconds: 30,
+            pair_s: 1.0,
+            frames_per_step: 10,
+            valgrind: true,
+        };
+        let counted = by(&valgrind, &plan, &StopFlag::new().unwrap());
+        std::fs::remove_dir_all(&folder).unwrap();
+        counted
+    }
+
+    /// Promise: a step under valgrind is of as many ticks of each world of a recording as it is frames of a game with bots.
+    #[test]
+    fn a_step_of_a_recording_is_of_all_its_worlds() {
+        // Beside what each takes, some that do not grow with the step, so that its length is seen.
+        let more = "500 * frames + 120000";
+        let fixed = |ticks: f64| 500.0 + 120_000.0 / ticks;
+        assert_eq!(count("bots", None, more), Ok([[fixed(20.0); 2]; 2]));
+        assert_eq!(count("recording", Some("evening"), more), Ok([[fixed(60.0); 2]; 2]), "of the fewer worlds");
+    }
+
+    #[test]
+    fn each_build_is_counted_twice_and_less_than_nothing_is_told() {
+        // The second and the fourth process of each build are those with a step.
+        let counted = count("twice", None, "frames * number");
+        assert_eq!(counted, Ok([[2.0, 4.0]; 2]));
+        let counted = count("negative", None, "frames * (number > 3 ? -1 : 1)");
+        assert_eq!(counted, Err("base: 20 frames took no instructions more than none did".to_owned()));
     }
 }

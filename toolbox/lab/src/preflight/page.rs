@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 use throng_capture::story::printable_date;
 
+use super::instructions::FRAMES;
 use super::report::{COUNT_DIFFERS_MIN, PreflightReport, ScopeChange};
 use super::statistics::{
     FALSE_ALARMS_ONE_IN, Finding, Findings, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, cut_in_words,
@@ -480,7 +481,11 @@ fn counts(report: &PreflightReport) -> Markup {
                 @for count in &report.counts {
                     tr {
                         td { code { (count.name) } }
-                        td { @if count.differs() { (count.verdict) } @else { (word(Verdict::None)) } }
+                        td {
+                            @if count.differs() { (count.verdict) }
+                            @else if count.is_unknown() { (word(Verdict::Unknown)) }
+                            @else { (word(Verdict::None)) }
+                        }
                         td.n { (number(count.base)) }
                         td.n { (number(count.change)) }
                     }
@@ -491,8 +496,10 @@ fn counts(report: &PreflightReport) -> Markup {
                 @match (report.instructions.by, &report.instructions.missing) {
                     ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) "." }
                     ("valgrind", missing) => {
-                        "Instructions are valgrind's, of some " (report.per) "s, with all that the process does in them; the processor's counters were not there ("
+                        "Instructions are valgrind's, of " (FRAMES) @if report.per == "tick" { " ticks of each world that ticks at one time" } @else { " frames" }
+                        ", with all that the process does in them, mean of two counts of each build; the processor's counters were not there ("
                         (missing.as_deref().unwrap_or("unknown")) ")."
+                        @if let Some(unclear) = &report.instructions.unclear { " Of instructions " (unclear) "." }
                     }
                     (by, _) => { "Instructions are of the server's " (report.per) "s, by " (by) "." }
                 }

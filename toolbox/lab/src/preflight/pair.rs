@@ -98,7 +98,7 @@ pub(super) type ScopeSum = (String, u64, u64);
 /// Steps whose scopes are asked for at the end of a pair: recorders hold far more.
 const SCOPES_STEPS: usize = 20;
 
-const NAMES: [&str; 2] = ["base", "change"];
+pub(super) const NAMES: [&str; 2] = ["base", "change"];
 
 /// Runs a pair: `steps` of them, or as many as fit.
 pub(super) fn run(
@@ -162,11 +162,20 @@ pub(super) fn run(
     Ok(pair)
 }
 
+/// So many frames of a recording, as ticks of one world each: of each world that ticks at one time as many. `ready`: what both builds say
+/// when they are.
+pub(super) fn ticks_of(frames: u32, ready: &[Value; 2]) -> u64 {
+    u64::from(frames) * least(ready, "worlds").max(1)
+}
+
+fn least(ready: &[Value; 2], key: &str) -> u64 {
+    ready.iter().map(|ready| ready[key].as_u64().unwrap_or(0)).min().unwrap_or(0)
+}
+
 /// Ticks of a step: so many of each world; and how many such steps both builds have of the recording.
 fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> Result<(u32, u32), PreflightError> {
-    let least = |key: &str| ready.iter().map(|ready| ready[key].as_u64().unwrap_or(0)).min().unwrap_or(0);
-    let (ticks, worlds) = (least("ticks"), least("worlds"));
-    let per_step = u64::from(plan.frames_per_step) * worlds.max(1);
+    let (ticks, worlds) = (least(ready, "ticks"), least(ready, "worlds"));
+    let per_step = ticks_of(plan.frames_per_step, ready);
     let fits = ticks / per_step;
     if fits < u64::from(STEPS_MIN) {
         let frames = ticks / (worlds.max(1) * u64::from(STEPS_MIN));

@@ -24,5 +24,12 @@ pub struct PreflightPlan {
     pub valgrind: bool,
 }
 
+impl PreflightPlan {
+    /// What times and counts are of: a frame; of a recording, a tick of one world.
+    pub(super) fn per(&self) -> &'static str {
+        if self.recording.is_some() { "tick" } else { "frame" }
+    }
+}
+
 /// Of a pair, so that its extremes can be cut off.
 pub(super) const STEPS_MIN: u32 = 20;

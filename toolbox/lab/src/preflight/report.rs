@@ -8,9 +8,9 @@ use serde_json::Value;
 use throng_history::Machine;
 
 use super::binaries;
-use super::instructions::{self, Instructions};
+use super::instructions::{self, COUNTS, Instructions};
 use super::page;
-use super::pair::{PairFigures, Step};
+use super::pair::{NAMES, PairFigures, Step};
 use super::plan::PreflightPlan;
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::earlier_runs::unix_s;
@@ -89,13 +89,18 @@ pub struct Count {
     pub name: &'static str,
     pub base: f64,
     pub change: f64,
-    /// `more`, `fewer` or `none`: it differs by more than a two hundredth, the same way in all pairs.
+    /// `more`, `fewer` or `none`: it differs by more than a two hundredth, the same way in all pairs. `unknown`: counts of one build are
+    /// farther apart.
     pub verdict: &'static str,
 }
 
 impl Count {
     pub fn differs(&self) -> bool {
-        self.verdict != "none"
+        matches!(self.verdict, "more" | "fewer")
+    }
+
+    pub fn is_unknown(&self) -> bool {
+        self.verdict == "unknown"
     }
 
     /// What is known of one that differs.
@@ -138,7 +143,7 @@ impl PreflightReport {
             told_change: plan.change_words.join(" "),
             workload: workload(plan, pairs),
             played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
-            per: if plan.recording.is_some() { "tick" } else { "frame" },
+            per: plan.per(),
             scopes: scopes(&findings, pairs, per_step),
             look: look(plan),
             findings,
@@ -202,13 +207,28 @@ impl PreflightReport {
     }
 
     /// What valgrind counted of a frame or tick of each, or why it did not.
-    pub(super) fn add_valgrind(&mut self, counted: Result<[f64; 2], String>) {
+    pub(super) fn add_valgrind(&mut self, counted: Result<[[f64; COUNTS]; 2], String>) {
         let missing = self.instructions.missing.take().unwrap_or_default();
         match counted {
-            Ok([base, change]) => {
-                self.instructions = Instructions { by: "valgrind", missing: Some(missing) };
+            Ok(counts) => {
+                let [base, change] = counts.map(|counts| counts.iter().sum::<f64>() / COUNTS as f64);
+                let unclear = NAMES.iter().zip(&counts).find_map(|(which, counts)| {
+                    let apart = apart(counts);
+                    (apart > COUNT_DIFFERS_MIN).then(|| {
+                        format!(
+                            "two counts of {which} are {:.1} % apart, so nothing is said of a difference of the builds",
+                            100.0 * apart
+                        )
+                    })
+                });
                 let differs = (change - base).abs() > COUNT_DIFFERS_MIN * base.max(change);
-                let verdict = if differs { if change > base { "more" } else { "fewer" } } else { "none" };
+                let verdict = match (&unclear, differs) {
+                    (Some(_), _) => "unknown",
+                    (None, true) if change > base => "more",
+                    (None, true) => "fewer",
+                    (None, false) => "none",
+                };
+                self.instructions = Instructions { by: "valgrind", missing: Some(missing), unclear };
                 self.counts.push(Count { name: "instructions", base, change, verdict });
             }
             Err(why) => self.instructions.missing = Some(format!("{missing}; by valgrind: {why}")),
@@ -229,6 +249,13 @@ impl PreflightReport {
         self.report = Some(files.html.display().to_string());
         files.write(folder, &serde_json::to_value(&*self)?, &page::page(self))
     }
+}
+
+/// By what share the largest is more than the least, of itself.
+fn apart(counts: &[f64]) -> f64 {
+    let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = counts.iter().copied().fold(0.0, f64::max);
+    if most > 0.0 { (most - least) / most } else { 0.0 }
 }
 
 fn workload(plan: &PreflightPlan, pairs: &[PairFigures]) -> String {
@@ -436,6 +463,28 @@ mod tests {
         let of_recording = counts(&plan(Some("r")), &[pair(Some(1_010)), pair(Some(1_020))], 10);
         let told: Vec<_> = of_recording.iter().map(|count| count.name).collect();
         assert_eq!(told, ["allocations", "instructions"], "a replay sends nothing");
+    }
+
+    /// Promise: a difference that counts of one build have among themselves is none of the builds.
+    #[test]
+    fn valgrind_gives_no_verdict_where_it_does_not_agree_with_itself() {
+        let of = |counted: Result<[[f64; 2]; 2], String>| {
+            let mut report = PreflightReport::new(&plan(None), &[PairFigures::default()]);
+            report.add_valgrind(counted);
+            let last = report.counts.last().cloned().unwrap();
+            ((last.name, last.base, last.change, last.verdict), report.instructions)
+        };
+        let (count, instructions) = of(Ok([[1_000.0, 1_002.0], [1_010.0, 1_012.0]]));
+        assert_eq!((count, instructions.unclear), (("instructions", 1_001.0, 1_011.0, "more"), None));
+        assert_eq!(of(Ok([[1_010.0; 2], [1_000.0; 2]])).0.3, "fewer");
+        assert_eq!(of(Ok([[1_000.0; 2], [1_004.0; 2]])).0.3, "none");
+        let (count, instructions) = of(Ok([[1_000.0; 2], [1_000.0, 1_030.0]]));
+        assert_eq!(count.3, "unknown");
+        let unclear = instructions.unclear.unwrap();
+        assert!(unclear.starts_with("two counts of change are 2.9 % apart"), "{unclear}");
+        let (count, instructions) = of(Err("base: it fell silent".to_owned()));
+        assert_ne!(count.0, "instructions");
+        assert!(instructions.missing.unwrap().ends_with("; by valgrind: base: it fell silent"));
     }
 
     fn finding(name: &str, verdict: Verdict, base_us: f64, change_us: f64) -> Finding {
