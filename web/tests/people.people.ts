@@ -7,7 +7,7 @@
 //
 // `THRONG=../target/release/throng npm run people [GAME] [MINUTES] [PERSONS]`. The recordings are left in dist/people/GAME, so that
 // they can be held against others, or said again by `throng bots --inputs`. Status 1: a value was wrong, a page ended, or a
-// comparison could not be made. What differs is no failure: it is what is asked.
+// comparison could not be made, or says nothing, since too little was played. What differs is no failure: it is what is asked.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
@@ -97,7 +97,7 @@ function tell(where: string, played: readonly Played[]): boolean {
   return isFine;
 }
 
-/** Whether the recordings could be held against each other. */
+/** Whether the recordings could be held against each other, and enough was played to say something: otherwise its status is 2. */
 function compare(heading: string, ...recordings: string[]): boolean {
   console.log(`\n${heading} (${recordings.map((path) => relative(".", path)).join(", ")})\n`);
   const { status } = spawnSync(EXECUTABLE, ["bots", "--game", game, "--compare", ...recordings], { stdio: "inherit" });

@@ -1,11 +1,12 @@
 //! `bots --compare`: the load profile of recorded people against that of recorded bots.
 //!
 //! Exit status 0: nothing differs by more than a tenth, as far as was played. 1: something does, and is named. 2: a recording cannot
-//! be read, or not all of it replayed, or is of another game.
+//! be read, or not all of it replayed, or is of another game; or nothing is named, and so little was played that most cannot be said.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::json;
 use throng::{
     recording::{About, RecordingFiles, RecordingTail},
     replay::{ReplayGame, ReplayReport},
@@ -17,7 +18,7 @@ use throng_likeness::{Comparison, Fit, PlacesRow, Profiled, Row, Verdict as Foun
 
 use crate::{
     executable::Executable,
-    outcome::{CommandResult, Verdict},
+    outcome::{CommandResult, NOTHING_SAID, Verdict},
     output::{Reader, remark, say},
     recorded_game::{ReplayRecorder, game_of},
     replay::SKIPPED_SHARE_MAX,
@@ -85,20 +86,33 @@ impl CompareArguments {
             [a, b, ..] => (self.of_two(a, b)?, &a.about().game),
             [] => return Err("--compare: name a recording".into()),
         };
-        let fits = self.fit.then(|| comparison.fit(options(about_game, games)));
+        let fits = self.fit.then(|| {
+            let options = options(about_game, games);
+            (comparison.fit(options.iter().copied()), comparison.unfitted(options))
+        });
+        let too_little = comparison.too_little();
         if reader != Reader::Person {
             let mut told = serde_json::to_value(&comparison)?;
-            told["fit"] = serde_json::to_value(&fits)?;
+            let (fit, unfitted) = fits.unzip();
+            (told["fit"], told["fit_unclear"]) = (json!(fit), json!(unfitted));
+            told["too_little"] = json!(too_little);
             told["machine"] = serde_json::to_value(Machine::here())?;
             say(told)?;
         } else {
             tell(&comparison)?;
-            fits.iter().try_for_each(|fits| tell_fits(fits))?;
+            fits.iter().try_for_each(|(fits, unclear)| tell_fits(fits, unclear))?;
+        }
+        if let Some(too_little) = &too_little {
+            remark(format_args!("note {too_little}; record for longer, or more players"));
         }
         if !lacking.is_empty() {
             return Err(lacking.join("; ").into());
         }
-        Ok(if comparison.is_alike() { Verdict::Fine } else { Verdict::Failed })
+        Ok(match too_little {
+            _ if !comparison.is_alike() => Verdict::Failed,
+            Some(_) => Verdict::Status(NOTHING_SAID),
+            None => Verdict::Fine,
+        })
     }
 
     fn of_one(&self, opened: &Opened<'_>) -> Result<Held, Box<dyn std::error::Error>> {
@@ -160,7 +174,7 @@ fn options<'g>(game: &str, games: &'g [Game]) -> Vec<(&'g str, &'g str)> {
     options.filter_map(|option| Some((option.name(), option.fitted_measure()?))).collect()
 }
 
-fn tell_fits(fits: &[Fit]) -> std::io::Result<()> {
+fn tell_fits(fits: &[Fit], unclear: &[&str]) -> std::io::Result<()> {
     for Fit { option, measure, factor, value } in fits {
         match (value, factor) {
             (Some(value), _) => say(format_args!("fit: --{option} {value:.0}, for {measure}"))?,
@@ -168,7 +182,9 @@ fn tell_fits(fits: &[Fit]) -> std::io::Result<()> {
             (None, None) => say(format_args!("fit: --{option} more than none, for {measure}"))?,
         }
     }
-    if fits.is_empty() {
+    if !unclear.is_empty() {
+        say(format_args!("fit: of {} too little was played to say what the bots are to be told", unclear.join(", ")))?;
+    } else if fits.is_empty() {
         say("fit: nothing that an option of the bots would change differs")?;
     }
     Ok(())

@@ -110,9 +110,24 @@ impl Comparison {
         self.named.is_empty()
     }
 
-    /// Measures of which too little is known.
-    pub fn unclear(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.verdict == Verdict::Unclear)
+    /// What is found of each measure, places among them.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.rows.iter().map(|row| row.verdict).chain(self.places.iter().map(|places| places.verdict))
+    }
+
+    /// That too little was played to call the two alike, if nothing is known of more than half of all measures, or of those of packets.
+    pub fn too_little(&self) -> Option<String> {
+        let packets = self.rows.iter().filter(|row| row.measure.sort == Sort::Packets).map(|row| row.verdict);
+        let (all, packets): (Vec<Verdict>, Vec<Verdict>) = (self.verdicts().collect(), packets.collect());
+        if all.is_empty() {
+            return Some("too little was played: there is no measure of it".to_owned());
+        }
+        [("all measures", all), ("those of packets", packets)].into_iter().find_map(|(which, verdicts)| {
+            let unclear = verdicts.iter().filter(|verdict| **verdict == Verdict::Unclear).count();
+            (2 * unclear > verdicts.len()).then(|| {
+                format!("too little was played: nothing can be said of {unclear} of {} of {which}", verdicts.len())
+            })
+        })
     }
 }
 

@@ -5,7 +5,11 @@
 
 use serde::Serialize;
 
-use crate::{comparison::Comparison, profile::Sort, verdict::Verdict};
+use crate::{
+    comparison::{Comparison, Row},
+    profile::Sort,
+    verdict::Verdict,
+};
 
 /// How an option of bots is to be changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,13 +30,22 @@ impl Comparison {
     /// What bots (`b`) would have to be told to be like the players (`a`). `options`: name and measure of each that the game's bots
     /// have. Those of which too little was played are left as they are.
     pub fn fit<'o>(&self, options: impl IntoIterator<Item = (&'o str, &'o str)>) -> Vec<Fit> {
-        let all = [(HZ, INPUTS)].into_iter().chain(options);
-        all.filter_map(|(option, measure)| self.fit_one(option, measure)).collect()
+        fitted(options).filter_map(|(option, measure)| self.fit_one(option, measure)).collect()
+    }
+
+    /// Measures of these options of which too little was played to say whether they are to be changed.
+    pub fn unfitted<'o>(&self, options: impl IntoIterator<Item = (&'o str, &'o str)>) -> Vec<&'o str> {
+        let is_unclear = |measure: &str| self.row(measure).is_none_or(|row| row.verdict == Verdict::Unclear);
+        fitted(options).map(|(_, measure)| measure).filter(|measure| is_unclear(measure)).collect()
+    }
+
+    /// None of what neither side did, or could be told of neither.
+    fn row(&self, measure: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| *row.measure.name == *measure && row.measure.sort != Sort::Times)
     }
 
     fn fit_one(&self, option: &str, measure: &str) -> Option<Fit> {
-        let is_it = |sort: Sort, name: &str| name == measure && sort != Sort::Times;
-        let row = self.rows.iter().find(|row| is_it(row.measure.sort, &row.measure.name))?;
+        let row = self.row(measure)?;
         let (a, b) = (row.a?, row.b?);
         let differs = matches!(row.verdict, Verdict::More | Verdict::Less);
         let value = (option == HZ).then(|| a.round().clamp(1.0, 1_000.0));
@@ -41,13 +54,15 @@ impl Comparison {
     }
 }
 
+/// The options of a game's bots, and before them that of every game's.
+fn fitted<'o>(options: impl IntoIterator<Item = (&'o str, &'o str)>) -> impl Iterator<Item = (&'o str, &'o str)> {
+    [(HZ, INPUTS)].into_iter().chain(options)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        comparison::{Row, Side},
-        profile::Measure,
-    };
+    use crate::{comparison::Side, profile::Measure};
 
     #[test]
     fn what_differs_is_fitted_and_the_rest_stays() {
@@ -83,6 +98,7 @@ mod tests {
         let fits = comparison.fit(options);
         let told: Vec<_> = fits.iter().map(|fit| (fit.option.as_str(), fit.value)).collect();
         assert_eq!(told, [("hz", Some(60.0)), ("pace", None), ("hops", None), ("manners", None)]);
+        assert_eq!(comparison.unfitted(options), ["deaths", "nothing of that name"]);
         let factors: Vec<_> = fits[1..].iter().map(|fit| fit.factor).collect();
         // What bots never do no factor brings about, and it is the largest difference of all.
         assert_eq!(factors, [Some(0.8), None, Some(0.0)]);

@@ -74,6 +74,27 @@ fn the_same_behaviour_has_nothing_named_in_twenty_pairs_of_twenty() {
     }
 }
 
+/// Promise: that nothing is known is not taken for likeness.
+#[test]
+fn too_little_play_is_told_from_likeness() {
+    let of = |unclear: &[&str]| {
+        let mut found = Comparison::of(&profile(1, PLAYERS, ("", 0.0)), &profile(2, PLAYERS, ("", 0.0)));
+        for row in &mut found.rows {
+            let is_unclear = unclear.contains(&&*row.measure.name);
+            row.verdict = if is_unclear { Verdict::Unclear } else { Verdict::Within };
+        }
+        assert_eq!((found.verdicts().count(), found.is_alike()), (8, true), "{found:#?}");
+        found.too_little()
+    };
+    assert_eq!(of(&["requests", "casts", "paths", "deaths"]), None, "half of all, and less than half of packets");
+    let of_all = of(&["requests", "casts", "paths", "deaths", "metres"]);
+    assert_eq!(of_all.as_deref(), Some("too little was played: nothing can be said of 5 of 8 of all measures"));
+    let of_packets = of(&["inputs", "requests"]);
+    assert_eq!(of_packets.as_deref(), Some("too little was played: nothing can be said of 2 of 3 of those of packets"));
+    let nothing = Comparison::of(&Profile::default(), &Profile::default());
+    assert!(nothing.is_alike() && nothing.too_little().is_some());
+}
+
 #[test]
 fn what_is_done_by_15_percent_more_is_named_in_twenty_pairs_of_twenty() {
     for more in ["inputs", "requests", "bytes", "casts", "paths", "npc.perception"] {

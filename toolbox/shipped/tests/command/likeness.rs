@@ -34,7 +34,8 @@ fn record(place: &Path, name: &str, size: &[&str], manner: &[&str], seconds: u32
     folder
 }
 
-/// What `bots --compare --json` says, with its exit status: 1 if anything is named.
+/// What `bots --compare --json` says, with its exit status: 1 if anything is named, and otherwise 2 if of more than half of all measures,
+/// or of those of packets, too little was played.
 #[track_caller]
 fn compare(words: &[&str], recordings: &[&Path]) -> (Value, Option<i32>) {
     let paths: Vec<String> = recordings.iter().map(|path| path.display().to_string()).collect();
@@ -42,7 +43,21 @@ fn compare(words: &[&str], recordings: &[&Path]) -> (Value, Option<i32>) {
     let finished = finish(throng(&[&["bots", "--json", "--compare"][..], &paths, words].concat()), WITHIN);
     let (told, status) = (finished.json(), finished.status.code());
     let is_alike = told["named"].as_array().expect("there is a list of them").is_empty();
-    assert_eq!(status, Some(i32::from(!is_alike)), "{told}\n{}", finished.stderr);
+    let rows: Vec<&Value> = told["rows"].as_array().expect("there are rows").iter().collect();
+    let packets: Vec<&Value> = rows.iter().copied().filter(|row| row["sort"] == "packets").collect();
+    let all: Vec<&Value> = rows.into_iter().chain(Some(&told["places"]).filter(|places| !places.is_null())).collect();
+    let is_unclear = |rows: &[&Value]| 2 * rows.iter().filter(|row| row["verdict"] == "unclear").count() > rows.len();
+    let is_too_little = is_unclear(&all) || is_unclear(&packets);
+    let expect = if !is_alike {
+        1
+    } else if is_too_little {
+        2
+    } else {
+        0
+    };
+    assert_eq!(status, Some(expect), "{told}\n{}", finished.stderr);
+    let is_said = (told["too_little"].is_string(), finished.stderr.contains("too little was played"));
+    assert_eq!(is_said, (is_too_little, is_too_little), "{told}\n{}", finished.stderr);
     (told, status)
 }
 
