@@ -23,7 +23,7 @@ use throng_world::{GameWorld, checkpoint::PlayerEntities, input_log::InputLog};
 
 use crate::{
     lifecycle::NewWorld,
-    recording::{EndReason, RecordingQueue, SharedTape, turn_of},
+    recording::{Due, EndReason, RecordingQueue, SharedTape, turn_of},
 };
 
 log_category!(RECORDS = "server.records");
@@ -90,8 +90,8 @@ impl WorldRecord {
         checkpoint: Vec<u8>,
     ) -> Option<Box<Self>> {
         let mut record = Self::new(world, plan, period_s, queue, false)?;
-        if let Some(tape) = &record.tape {
-            tape.lock().note_checkpoint(world, &checkpoint, false);
+        if let Some(tape) = &mut record.tape {
+            tape.note_checkpoint(world, &checkpoint, false);
         }
         (record.checkpoint, record.is_begun) = (checkpoint, true);
         Some(Box::new(record))
@@ -111,8 +111,9 @@ impl WorldRecord {
         if period_ticks == 0 && !is_recorded {
             return None;
         }
-        world.log_into(Box::new(InputLog::empty()), plan.seed);
-        let tape = queue.filter(|_| is_recorded).map(|queue| SharedTape::begin(queue, world, plan, is_begun));
+        let log = world.log_into(Box::new(InputLog::empty()), plan.seed);
+        let begin = |queue| SharedTape::begin(queue, (world, log), plan, is_begun);
+        let tape = queue.filter(|_| is_recorded).map(begin);
         let periods = turn_of(world).checked_div(period_ticks).unwrap_or(0);
         let (queue, plan) = (queue.cloned(), plan.clone());
         Some(Self { plan, period_ticks, periods, checkpoint: Vec::new(), is_begun, queue, tape, session })
@@ -126,23 +127,28 @@ impl WorldRecord {
         {
             self.follow_recording(world);
         }
-        if let Some(tape) = &self.tape {
+        let was_changed = world.report_mut().was_changed_from_outside;
+        let log_bytes = world.log().map_or(0, |log| log.whole_ticks().len());
+        let is_checkpoint_due = self.is_checkpoint_due(world, log_bytes);
+        let is_wanted = was_changed || is_checkpoint_due;
+        let due = self.tape.as_mut().map_or(Due::default(), |tape| tape.due(world, log_bytes, is_wanted));
+        if let Some(tape) = self.tape.as_mut().filter(|_| due.is_anything) {
             let _in_world = world.enter_world();
             scope!("recording.copy");
-            tape.lock().take_ticks(world, self.period_ticks == 0);
+            tape.take_ticks(world, self.period_ticks == 0);
         }
-        let was_changed = world.report_mut().was_changed_from_outside;
-        if self.is_checkpoint_due(world) && !self.take_checkpoint(world, &mut scratch.checkpoint, was_changed) {
+        if is_checkpoint_due && !self.take_checkpoint(world, &mut scratch.checkpoint, was_changed) {
             return false;
         }
-        if let Some(tape) = &self.tape {
-            tape.lock().note_tick(world, &mut scratch.parts);
+        if let Some(tape) = self.tape.as_ref().filter(|_| due.is_anything) {
+            tape.lock().note_tick(world, &mut scratch.parts, due);
         }
         if self.period_ticks > 0 {
             return true;
         }
         // Changed from outside, or after a gap, it is another world than what was recorded of it leads to.
-        if was_changed || self.tape.as_ref().is_some_and(|tape| !tape.lock().has_base()) {
+        let has_gap = |tape: &SharedTape| due.is_anything && !tape.lock().has_base();
+        if was_changed || self.tape.as_ref().is_some_and(has_gap) {
             self.end_tape(EndReason::NotRecorded);
         }
         if self.tape.is_none() {
@@ -151,11 +157,10 @@ impl WorldRecord {
         self.tape.is_some()
     }
 
-    fn is_checkpoint_due(&mut self, world: &mut GameWorld) -> bool {
+    fn is_checkpoint_due(&mut self, world: &mut GameWorld, log_bytes: usize) -> bool {
         if self.period_ticks == 0 {
             return false;
         }
-        let log_bytes = world.log().map_or(0, |log| log.whole_ticks().len());
         let periods = turn_of(world) / self.period_ticks;
         let is_over = std::mem::replace(&mut self.periods, periods) != periods;
         is_over || log_bytes > LOG_BYTES_MAX || !self.is_begun || world.report_mut().was_changed_from_outside
@@ -185,20 +190,22 @@ impl WorldRecord {
         self.checkpoint.extend_from_slice(scratch);
         world.restart_log(self.plan.seed);
         self.is_begun = true;
-        if let Some(tape) = &self.tape {
-            tape.lock().note_checkpoint(world, &self.checkpoint, was_changed);
+        if let Some(tape) = &mut self.tape {
+            tape.note_checkpoint(world, &self.checkpoint, was_changed);
         }
         true
     }
 
     /// A recording has begun or ended.
-    fn follow_recording(&mut self, world: &mut GameWorld) {
+    fn follow_recording(&mut self, world: &GameWorld) {
         self.end_tape(EndReason::NotRecorded);
-        world.show_ticks(None);
         let Some(queue) = &self.queue else { return };
         self.session = queue.session();
-        if self.session > 0 && self.period_ticks > 0 {
-            self.tape = Some(SharedTape::begin(queue, world, &self.plan, false));
+        if self.session > 0
+            && self.period_ticks > 0
+            && let Some(log) = world.shared_log()
+        {
+            self.tape = Some(SharedTape::begin(queue, (world, log), &self.plan, false));
         }
     }
 

@@ -53,7 +53,7 @@ use crate::{
     deliver::Delivery,
     ids::{WorldId, WorldKindId},
     inbox::Inbox,
-    input_log::InputLog,
+    input_log::SharedInputLog,
     mail::Mail,
     reactive::Reactive,
     report::TickReport,
@@ -165,7 +165,7 @@ pub struct GameWorld {
     /// What somebody outside wants of it, to be asked before the next run of the systems.
     questions: Vec<Question>,
     /// Where all that enters it is written, if its host wants that.
-    log: Option<Box<InputLog>>,
+    log: Option<SharedInputLog>,
     /// What clients without a connection were told, in a test.
     told: Option<Box<Told>>,
     /// Whether the hash of the world's state is wanted after each tick.
@@ -366,7 +366,7 @@ impl GameWorld {
         self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
         // The last that may fail: a cut that was taken is of a tick that is over.
         self.finish_saves();
-        if let Some(log) = self.log.as_mut().filter(|_| has_ticked) {
+        if let Some(mut log) = self.log().filter(|_| has_ticked) {
             log.end_tick();
         }
         self.report.has_nothing_to_do = self.clients.is_empty()

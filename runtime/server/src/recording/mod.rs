@@ -58,7 +58,7 @@ pub use segment::{Group, SegmentFault, SegmentHeading, SegmentReader};
 pub(crate) use blocks::{short, shorter};
 pub(crate) use counts::{RecordingCounter, RecordingFigures};
 pub(crate) use queue::RecordingQueue;
-pub(crate) use tape::{SharedTape, turn_of};
+pub(crate) use tape::{Due, SharedTape, turn_of};
 
 use crate::settings::RecordingSettings;
 use queue::{RecordingTotals, lock_within};

@@ -1,17 +1,19 @@
 //! Tape: what one world puts into a recording.
 //!
-//! After each tick of the world, on the worker that has it: what entered that tick, as its input log has it, goes into the
-//! tape's buffer, and about once a second the buffer goes to the recording's thread. A world can be replayed from a point at
+//! About once a second of the world's time, on the worker that has it: what entered its ticks since, as its input log has it, goes
+//! into the tape's buffer, and the buffer to the recording's thread. A world can be replayed from a point at
 //! which its state is known: as it was built, or a checkpoint. Checkpoints are those that are taken anyway
 //! ([`crate::world_record`]): one for each segment, so that segments can be dropped; and one where the recording of the
 //! world begins, after a gap, and after an operator has changed the world by a command, which is in no log. Without such a
 //! point nothing is written: it could not be replayed.
 //!
-//! A process that dies takes the buffer with it, and the tick that it died in. So a tape is shared with the thread that writes a
-//! death down, which hands over both ([`LastPart`]): what is on the disk then ends with the tick that ended the process.
+//! A process that dies takes its logs with it, and the ticks that it died in. So a tape and its world's log are shared with the thread
+//! that writes a death down, which hands over what is in both ([`LastPart`]): what is on the disk then ends with the tick that ended the
+//! process. The tape's lock is taken before the log's.
 //!
-//! Cost: a copy of what the input log has, 2 to 5 ns a byte with the queue, and another of each tick before its systems run
-//! (`input_log::TickUnderWay`); every `hash_period_s` a hash of the state, about 60 ns for each component that counts.
+//! Cost: in most ticks the question whether anything is due, which touches nothing but the world's record; then a copy of what the input
+//! log has, 2 to 5 ns a byte with the queue; every `hash_period_s` a hash of the state, about 60 ns for each component that counts. A
+//! thousand worlds find nothing of theirs in the processor's caches, so what each touches in each tick counts: 0.1 µs a line.
 //! Allocates until buffers have their size.
 
 use std::{
@@ -21,7 +23,7 @@ use std::{
 
 use throng_profiler::scope;
 use throng_replication::StateParts;
-use throng_world::{GameWorld, input_log::TickUnderWay};
+use throng_world::{GameWorld, input_log::SharedInputLog};
 
 use super::{
     blocks::{self, CheckpointReason, EndReason, WorldPlan},
@@ -32,20 +34,71 @@ use crate::lifecycle::NewWorld;
 /// A buffer that has so much goes to the thread before its time (bytes).
 const PART_BYTES: usize = 64 << 10;
 
-/// A tape, as its world has it. Locked after each tick, and by another thread when the process dies.
-pub(crate) struct SharedTape(Arc<Mutex<Tape>>);
+/// A tape, as its world has it: locked when something is due, and by another thread when the process dies.
+pub(crate) struct SharedTape {
+    tape: Arc<Mutex<Tape>>,
+    hash_period_ticks: u32,
+    /// Seconds and hash periods that were over, by the world's own time.
+    second: u32,
+    hash_turn: u32,
+    /// How much of the world's log is in the recording, as the tape has it.
+    log_at: usize,
+}
+
+/// What a tape has to do after a tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// What has entered the world is to be taken.
+    pub is_anything: bool,
+    pub is_hash: bool,
+    is_part: bool,
+}
 
 impl SharedTape {
     /// See [`Tape::begin`].
-    pub fn begin(queue: &Arc<RecordingQueue>, world: &mut GameWorld, plan: &NewWorld, is_as_built: bool) -> Self {
-        let tape = Arc::new(Mutex::new(Tape::begin(queue, world, plan, is_as_built)));
+    pub fn begin(
+        queue: &Arc<RecordingQueue>,
+        (world, log): (&GameWorld, SharedInputLog),
+        plan: &NewWorld,
+        is_as_built: bool,
+    ) -> Self {
+        let tape = Tape::begin(queue, (world, log), plan, is_as_built);
+        let hash_period_ticks = (queue.hash_period_s * u32::from(world.rate().0)).max(1);
+        let turn = turn_of(world);
+        let (second, hash_turn) = (turn / u32::from(world.rate().0), turn / hash_period_ticks);
+        let log_at = tape.log_at;
+        let tape = Arc::new(Mutex::new(tape));
         let last: Arc<dyn LastPart> = tape.clone();
         queue.enter(Arc::downgrade(&last));
-        Self(tape)
+        Self { tape, hash_period_ticks, second, hash_turn, log_at }
+    }
+
+    /// What is due now that the world has ticked. `log_bytes`: of its log; `is_wanted`: what has entered is to be taken in any case.
+    pub fn due(&mut self, world: &GameWorld, log_bytes: usize, is_wanted: bool) -> Due {
+        let turn = turn_of(world);
+        let (second, hash_turn) = (turn / u32::from(world.rate().0), turn / self.hash_period_ticks);
+        let is_hash = mem::replace(&mut self.hash_turn, hash_turn) != hash_turn;
+        let is_full = log_bytes.saturating_sub(self.log_at) >= PART_BYTES;
+        let is_part = mem::replace(&mut self.second, second) != second || is_full;
+        Due { is_anything: is_wanted || is_hash || is_part, is_hash, is_part }
+    }
+
+    /// See [`Tape::take_ticks`].
+    pub fn take_ticks(&mut self, world: &GameWorld, takes_log: bool) {
+        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        tape.take_ticks(world, takes_log);
+        self.log_at = tape.log_at;
+    }
+
+    /// See [`Tape::note_checkpoint`].
+    pub fn note_checkpoint(&mut self, world: &GameWorld, checkpoint: &[u8], was_changed: bool) {
+        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        tape.note_checkpoint(world, checkpoint, was_changed);
+        self.log_at = tape.log_at;
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Tape> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -70,7 +123,9 @@ pub(crate) struct Tape {
     buffer: Vec<u8>,
     /// Where the block of ticks begins that is being written.
     ticks_begin: Option<usize>,
-    /// How much of the world's log is in the recording.
+    /// The world's log, how often it was begun anew when it was looked at last, and how much of it is in the recording.
+    log: SharedInputLog,
+    log_restarts: u32,
     log_at: usize,
     /// What is written can be replayed: it follows on from a known state.
     has_base: bool,
@@ -78,22 +133,19 @@ pub(crate) struct Tape {
     recorded_until: Option<u32>,
     /// The segment that has a checkpoint of the world.
     checkpoint_segment: u32,
-    /// Seconds and hash periods that were over, by the world's own time.
-    second: u32,
-    hash_turn: u32,
-    /// The tick that the world is in.
-    under_way: Arc<TickUnderWay>,
     /// Its last part was taken by another thread.
     is_over: bool,
 }
 
 impl Tape {
-    /// The tape of a world that is on this recording from now on. `is_as_built`: it has not ticked, and is as its kind makes
-    /// it.
-    fn begin(queue: &Arc<RecordingQueue>, world: &mut GameWorld, plan: &NewWorld, is_as_built: bool) -> Self {
-        let under_way = Arc::new(TickUnderWay::default());
-        world.show_ticks(Some(under_way.clone()));
-        let rate = u32::from(world.rate().0);
+    /// The tape of a world with this log that is on this recording from now on. `is_as_built`: it has not ticked, and is as its kind
+    /// makes it.
+    fn begin(
+        queue: &Arc<RecordingQueue>,
+        (world, log): (&GameWorld, SharedInputLog),
+        plan: &NewWorld,
+        is_as_built: bool,
+    ) -> Self {
         let mut tape = Self {
             queue: queue.clone(),
             breaks: queue.breaks(),
@@ -110,15 +162,15 @@ impl Tape {
             number: 0,
             buffer: queue.spare(),
             ticks_begin: None,
-            log_at: world.log().map_or(0, |log| log.whole_ticks().len()),
+            log,
+            log_restarts: 0,
+            log_at: 0,
             has_base: is_as_built,
             recorded_until: None,
             checkpoint_segment: if is_as_built { queue.segment() } else { 0 },
-            second: turn_of(world) / rate,
-            hash_turn: turn_of(world) / hash_period_ticks(queue, world),
-            under_way,
             is_over: false,
         };
+        tape.leave_logged();
         if is_as_built {
             blocks::write_built(&mut tape.buffer);
         }
@@ -131,7 +183,7 @@ impl Tape {
     }
 
     /// Takes what has entered the world since the last call. `takes_log`: nobody else wants the log, and it is emptied.
-    pub fn take_ticks(&mut self, world: &mut GameWorld, takes_log: bool) {
+    pub fn take_ticks(&mut self, world: &GameWorld, takes_log: bool) {
         if self.is_over {
             return;
         }
@@ -139,35 +191,39 @@ impl Tape {
             self.breaks = self.queue.breaks();
             self.lose_base(world.ticks());
         }
-        if self.has_base {
-            let begin = *self.ticks_begin.get_or_insert_with(|| blocks::begin_ticks(&mut self.buffer));
-            debug_assert!(begin < self.buffer.len());
-            if let Some(log) = world.log() {
-                self.buffer.extend_from_slice(&log.whole_ticks()[self.log_at..]);
-            }
-        }
-        if takes_log {
-            world.forget_logged();
-        }
-        self.log_at = world.log().map_or(0, |log| log.whole_ticks().len());
-        self.under_way.clear();
+        self.take_logged(takes_log);
     }
 
-    /// After [`take_ticks`](Self::take_ticks), unless the world was changed from outside: writes a hash if it is time, and
-    /// hands the buffer over if it is time for that.
-    pub fn note_tick(&mut self, world: &mut GameWorld, parts: &mut StateParts) {
+    /// Takes whole ticks from the log, for as long as they follow on from a known state.
+    fn take_logged(&mut self, takes_log: bool) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = log.whole_ticks().get(self.log_at..).filter(|ticks| !ticks.is_empty() && self.has_base);
+        if let Some(new) = new {
+            self.ticks_begin.get_or_insert_with(|| blocks::begin_ticks(&mut self.buffer));
+            self.buffer.extend_from_slice(new);
+        }
+        if takes_log {
+            log.forget();
+        }
+        (self.log_restarts, self.log_at) = (log.restarts(), log.whole_ticks().len());
+    }
+
+    /// All that the log has is in the recording, or is not to be.
+    fn leave_logged(&mut self) {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.log_restarts, self.log_at) = (log.restarts(), log.whole_ticks().len());
+    }
+
+    /// After [`take_ticks`](Self::take_ticks), and after a checkpoint if there was one: writes a hash and hands the buffer over where that
+    /// is due.
+    pub fn note_tick(&mut self, world: &mut GameWorld, parts: &mut StateParts, due: Due) {
         if self.is_over {
             return;
         }
-        if self.has_base {
-            let turn = turn_of(world) / hash_period_ticks(&self.queue, world);
-            if mem::replace(&mut self.hash_turn, turn) != turn {
-                self.write_hash(world, parts);
-            }
+        if self.has_base && due.is_hash {
+            self.write_hash(world, parts);
         }
-        let second = turn_of(world) / u32::from(world.rate().0);
-        let is_over = mem::replace(&mut self.second, second) != second;
-        if is_over || self.buffer.len() >= PART_BYTES {
+        if due.is_part || self.buffer.len() >= PART_BYTES {
             self.flush(world.ticks());
         }
     }
@@ -177,7 +233,7 @@ impl Tape {
         if self.is_over {
             return;
         }
-        self.log_at = world.log().map_or(0, |log| log.whole_ticks().len());
+        self.leave_logged();
         let segment = self.queue.segment();
         let why = match (self.has_base, was_changed) {
             (false, _) => CheckpointReason::Begin { after: self.recorded_until.take() },
@@ -193,21 +249,31 @@ impl Tape {
 
     /// Hands over what there is, with the tick that the world is in: the process dies, and nothing comes after it.
     fn hand_over_last(&mut self) {
-        let mut tick = Vec::new();
         if self.has_base && self.breaks == self.queue.breaks() {
-            if self.under_way.append_to(&mut tick) {
-                self.ticks_begin.get_or_insert_with(|| blocks::begin_ticks(&mut self.buffer));
-                self.buffer.extend_from_slice(&tick);
-            }
+            self.take_last_ticks();
             self.flush(0);
         }
         self.is_over = true;
+    }
+
+    /// Takes what the log has, and the tick that is under way. A log that was begun anew meanwhile has none that the tape has not; and of one
+    /// whose thread has stopped while it wrote there nothing is known.
+    fn take_last_ticks(&mut self) {
+        let Some(log) = lock_within(&self.log, HELD_FOR_MAX) else { return };
+        let last = [log.whole_ticks().get(self.log_at..).unwrap_or_default(), log.tick_under_way().unwrap_or_default()];
+        if log.restarts() == self.log_restarts && last.iter().any(|ticks| !ticks.is_empty()) {
+            self.ticks_begin.get_or_insert_with(|| blocks::begin_ticks(&mut self.buffer));
+            last.iter().for_each(|ticks| self.buffer.extend_from_slice(ticks));
+        }
     }
 
     /// Its last part, and `why` there is no more.
     pub fn end(&mut self, why: EndReason) {
         if self.is_over {
             return;
+        }
+        if self.breaks == self.queue.breaks() {
+            self.take_logged(false);
         }
         if mem::take(&mut self.has_base) || self.is_known {
             self.end_ticks();
@@ -263,10 +329,6 @@ impl Drop for Tape {
     fn drop(&mut self) {
         self.end(EndReason::Ended);
     }
-}
-
-fn hash_period_ticks(queue: &RecordingQueue, world: &GameWorld) -> u32 {
-    (queue.hash_period_s * u32::from(world.rate().0)).max(1)
 }
 
 /// Where it is in its periods: neighbours in the table are far apart. A world that rests leaves out ticks.

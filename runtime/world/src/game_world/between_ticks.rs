@@ -163,7 +163,7 @@ impl GameWorld {
         // A world in which nothing was ever set keeps nothing.
         if **values != TunedValues::default() || self.ecs.contains_resource::<TunedInWorld>() {
             self.ecs.insert_resource(TunedInWorld(values.clone()));
-            if let Some(log) = &mut self.log {
+            if let Some(mut log) = self.log() {
                 log.tunables(values);
             }
         }

@@ -3,12 +3,15 @@
 //! On the world's own thread. Allocates until the log has the size that its owner lets it grow to. Cost: a copy of what
 //! clients said, and 16 bytes for the tick.
 
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use super::GameWorld;
 use crate::{
     inbox::Inbox,
-    input_log::{InputLog, LogStart, TickUnderWay},
+    input_log::{InputLog, LogStart, SharedInputLog},
     saving::{SaveAnswers, SaveStore},
     tick_resources::{Arrivals, Departures, ScanRange, WorldMessages},
     tunable::TunedInWorld,
@@ -17,36 +20,34 @@ use crate::{
 impl GameWorld {
     /// From the next tick on all that enters is written to this log, which begins anew with the world as it is now. Takes
     /// the place of an earlier one.
-    pub fn log_into(&mut self, log: Box<InputLog>, seed: u64) {
-        self.log = Some(log);
+    pub fn log_into(&mut self, log: Box<InputLog>, seed: u64) -> SharedInputLog {
+        let log = Arc::new(Mutex::new(*log));
+        self.log = Some(log.clone());
         self.restart_log(seed);
+        log
     }
 
     /// Its log, with all ticks since it was begun and what had entered the one that was not finished.
     pub fn take_log(&mut self) -> Option<Box<InputLog>> {
-        self.log.take()
+        let log = self.log.take()?;
+        Some(Box::new(mem::replace(&mut *lock(&log), InputLog::empty())))
     }
 
-    /// Its log, between two ticks.
-    pub fn log(&self) -> Option<&InputLog> {
-        self.log.as_deref()
+    /// Its log, for another thread to read.
+    pub fn shared_log(&self) -> Option<SharedInputLog> {
+        self.log.clone()
     }
 
-    /// Shows each tick of the log there before its systems run; `None`: nowhere. Between two ticks.
-    pub fn show_ticks(&mut self, to: Option<Arc<TickUnderWay>>) {
-        self.log.iter_mut().for_each(|log| log.show(to.clone()));
-    }
-
-    /// Forgets what whole ticks have logged: for a host that has taken it and wants no more of it.
-    pub fn forget_logged(&mut self) {
-        self.log.iter_mut().for_each(|log| log.forget());
+    /// Its log. On the world's own thread; not to be kept while the world does anything.
+    pub fn log(&self) -> Option<MutexGuard<'_, InputLog>> {
+        self.log.as_ref().map(lock)
     }
 
     /// The log begins anew, with the world as it is now. What rules and tunables are in force, and
     /// whether the store of the saves is away, is in no checkpoint, so it stands in front of the first tick.
     pub fn restart_log(&mut self, seed: u64) {
         let start = self.log_start(seed);
-        let Some(log) = &mut self.log else { return };
+        let Some(mut log) = self.log() else { return };
         log.restart(start);
         if let Some(tuned) = self.ecs.get_resource::<TunedInWorld>() {
             log.tunables(&tuned.0);
@@ -54,6 +55,7 @@ impl GameWorld {
         if self.saving.store.is_away {
             log.save_store(SaveStore { has_turned: false, ..self.saving.store });
         }
+        drop(log);
         if let Some(scan) = self.ecs.get_resource::<ScanRange>() {
             self.set_scan_range(scan.ruled_m);
         }
@@ -66,7 +68,7 @@ impl GameWorld {
 
     /// After mail was taken in, and before the systems run.
     pub(super) fn log_what_entered(&mut self) {
-        let Some(log) = &mut self.log else { return };
+        let Some(mut log) = self.log() else { return };
         log.go_on_to(self.tick);
         let (ecs, filled) = (&self.ecs, self.filled);
         if filled.arrivals {
@@ -86,4 +88,9 @@ impl GameWorld {
         }
         log.all_has_entered();
     }
+}
+
+/// Of one whose thread died in it, what was written before is as good as it was.
+fn lock(log: &SharedInputLog) -> MutexGuard<'_, InputLog> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
 }

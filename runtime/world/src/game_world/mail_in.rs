@@ -84,7 +84,7 @@ impl GameWorld {
     pub fn set_time_factor(&mut self, factor: TimeFactor) {
         if self.replication.time_factor() != factor {
             own(&mut self.replication).set_time_factor(factor);
-            if let Some(log) = &mut self.log {
+            if let Some(mut log) = self.log() {
                 log.time_factor(factor);
             }
         }

@@ -190,7 +190,7 @@ impl GameWorld {
     pub(super) fn set_scan_range(&mut self, ruled_m: Option<f32>) {
         if let Some(mut scan) = self.ecs.get_resource_mut::<ScanRange>() {
             scan.ruled_m = ruled_m;
-            if let Some(log) = &mut self.log {
+            if let Some(mut log) = self.log() {
                 let (mut bytes, length) = ([0; 5], if ruled_m.is_some() { 5 } else { 1 });
                 bytes[0] = ruled_m.is_some().into();
                 bytes[1..].copy_from_slice(&ruled_m.unwrap_or_default().to_le_bytes());

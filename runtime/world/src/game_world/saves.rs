@@ -97,7 +97,7 @@ impl GameWorld {
         // Only kinds that save something have it.
         let Some(mut there) = self.ecs.get_resource_mut::<SaveStore>() else { return };
         *there = store;
-        if let Some(log) = &mut self.log {
+        if let Some(mut log) = self.log() {
             log.save_store(store);
         }
     }

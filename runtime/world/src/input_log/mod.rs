@@ -20,16 +20,14 @@ mod entry;
 mod reader;
 #[cfg(test)]
 mod tests;
-mod under_way;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use throng_replication::TimeFactor;
 use throng_scheduler::Hertz;
 
 pub use entry::{Entry, LoggedArrival, LoggedSaveAnswers, LoggedTunables};
 pub use reader::{Entries, InputLogReader, LogFault, LoggedTick};
-pub use under_way::TickUnderWay;
 
 use crate::{
     ids::ClientKey,
@@ -44,6 +42,11 @@ const MAGIC: [u8; 8] = *b"thronglg";
 const VERSION: u16 = 1;
 const START_BYTES: usize = 8 + 2 + 2 + 4 + 8 + 8 + 4;
 const TICK_HEADING_BYTES: usize = 4 * 4;
+
+/// A log that another thread reads when the process dies: what its world has entered since is then in no other place.
+///
+/// Locked by the world's thread for as long as it writes an entry or reads what is there, so it is free at nearly all times.
+pub type SharedInputLog = Arc<Mutex<InputLog>>;
 
 /// What a log begins with: the state that its entries are to be given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +67,10 @@ pub struct InputLog {
     tick: u32,
     /// Where the tick that is being written begins.
     tick_begin: usize,
-    /// Where each tick is shown before its systems run, if somebody wants that.
-    shown: Option<Arc<TickUnderWay>>,
+    /// Where its bytes ended when its heading was written; 0: it has none yet.
+    sealed_until: usize,
+    /// How often it was begun anew.
+    restarts: u32,
 }
 
 impl InputLog {
@@ -77,7 +82,7 @@ impl InputLog {
 
     /// One that is not begun: to be [`restart`](Self::restart)ed before anything is written.
     pub fn empty() -> Self {
-        Self { bytes: Vec::new(), tick: 0, tick_begin: 0, shown: None }
+        Self { bytes: Vec::new(), tick: 0, tick_begin: 0, sealed_until: 0, restarts: 0 }
     }
 
     /// Begins anew, and forgets all that was written; keeps its memory.
@@ -93,7 +98,13 @@ impl InputLog {
         let crc = crc32fast::hash(bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         self.tick = start.tick;
+        self.restarts = self.restarts.wrapping_add(1);
         self.begin_tick();
+    }
+
+    /// How often it was begun anew: places in it are those of what was written since.
+    pub fn restarts(&self) -> u32 {
+        self.restarts
     }
 
     /// What whole ticks have written since the log was begun or last taken from.
@@ -104,6 +115,11 @@ impl InputLog {
     /// What has entered the tick that was begun last.
     pub fn unfinished_tick(&self) -> Entries<'_> {
         Entries::of(&self.bytes[self.tick_begin + TICK_HEADING_BYTES..])
+    }
+
+    /// The tick that is being written, as it will stand in the log, once all that enters it is there and before its systems run.
+    pub fn tick_under_way(&self) -> Option<&[u8]> {
+        (self.sealed_until > 0).then(|| &self.bytes[self.tick_begin..self.sealed_until])
     }
 
     /// The tick that is being written is this one: those before it were left out.
@@ -157,49 +173,38 @@ impl InputLog {
         entry::write_save_store(store, &mut self.bytes);
     }
 
-    /// Shows each tick there from now on, as soon as it has all that enters it; `None`: nowhere.
-    pub fn show(&mut self, to: Option<Arc<TickUnderWay>>) {
-        self.shown = to;
-    }
-
-    /// All that enters the tick is written, and its systems run next.
+    /// All that enters the tick is written, and its systems run next: writes its heading, so that it can be read if it never ends.
     pub fn all_has_entered(&mut self) {
-        if self.shown.is_some() {
-            self.seal_tick();
-        }
-        if let Some(shown) = &self.shown {
-            shown.put(&self.bytes[self.tick_begin..]);
-        }
+        let (heading, entries) = self.bytes[self.tick_begin..].split_at_mut(TICK_HEADING_BYTES);
+        heading.copy_from_slice(&tick_heading(self.tick, entries));
+        self.sealed_until = self.bytes.len();
     }
 
     /// The tick has all that entered it; what comes now enters the next one.
     pub fn end_tick(&mut self) {
-        self.seal_tick();
+        if self.sealed_until != self.bytes.len() {
+            self.all_has_entered();
+        }
         self.begin_tick();
-    }
-
-    /// Writes the heading of the tick, as it is by now.
-    fn seal_tick(&mut self) {
-        let (heading, entries) = self.bytes[self.tick_begin..].split_at_mut(TICK_HEADING_BYTES);
-        heading.copy_from_slice(&tick_heading(self.tick, entries));
     }
 
     /// Moves what whole ticks have written into `out`, behind what is there. Both keep their memory.
     pub fn take(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes[..self.tick_begin]);
-        self.bytes.drain(..self.tick_begin);
-        self.tick_begin = 0;
+        self.forget();
     }
 
-    /// Forgets what whole ticks have written; keeps its memory.
+    /// Forgets what whole ticks have written; keeps its memory. Between two ticks.
     pub fn forget(&mut self) {
         self.bytes.drain(..self.tick_begin);
         self.tick_begin = 0;
+        self.sealed_until = 0;
     }
 
     fn begin_tick(&mut self) {
         self.tick = self.tick.wrapping_add(1);
         self.tick_begin = self.bytes.len();
+        self.sealed_until = 0;
         self.bytes.extend_from_slice(&[0; TICK_HEADING_BYTES]);
     }
 }

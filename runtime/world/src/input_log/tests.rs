@@ -286,21 +286,23 @@ fn a_log_that_begins_anew_forgets_and_keeps_its_memory() {
 
 /// Promise: what enters a tick can be read before its systems run, as it will stand in the log.
 #[test]
-fn a_tick_is_shown_before_it_is_over() {
-    let under_way = Arc::new(TickUnderWay::default());
+fn a_tick_under_way_is_read_as_it_will_stand_in_the_log() {
     let mut log = InputLog::new(START);
-    log.message(&input(b"unseen"));
-    log.all_has_entered();
-    log.end_tick();
-    log.show(Some(under_way.clone()));
-    let mut shown = Vec::new();
-    assert!(!under_way.append_to(&mut shown), "nothing has entered yet");
     log.message(&request(b"open"));
+    assert_eq!(log.tick_under_way(), None, "not all has entered yet");
     log.all_has_entered();
-    assert!(under_way.append_to(&mut shown));
+    let shown = log.tick_under_way().unwrap().to_vec();
     log.forget();
     log.end_tick();
-    assert_eq!(written(&mut log), shown);
-    under_way.clear();
-    assert!(!under_way.append_to(&mut shown));
+    assert_eq!((&written(&mut log), log.tick_under_way()), (&shown, None));
+    // What comes after it is of the same tick, and was not there when its systems began.
+    log.message(&input(b"go"));
+    log.all_has_entered();
+    let shown = log.tick_under_way().unwrap().to_vec();
+    log.save_store(SaveStore::default());
+    assert_eq!(log.tick_under_way(), Some(&shown[..]));
+    log.end_tick();
+    let bytes = written(&mut log);
+    assert!(bytes.len() > shown.len());
+    assert_eq!(InputLogReader::of_ticks(&bytes, LogStart { tick: START.tick + 1, ..START }).count(), 1);
 }
