@@ -45,6 +45,7 @@ fn main() -> io::Result<()> {
     packed()?;
     checkpoints()?;
     recordings()?;
+    replays()?;
     saves()?;
     settings()?;
     histories()?;
@@ -125,6 +126,14 @@ fn recordings() -> io::Result<()> {
     let log: Vec<u8> = log.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hexadecimal")).collect();
     let ticks = &log[40..];
     keep("recording", "ticks", &[&[6][..], &(ticks.len() as u32).to_le_bytes(), ticks].concat())
+}
+
+/// What a server wrote, behind which the target sets it once more; and the blocks of the document.
+fn replays() -> io::Result<()> {
+    let blocks = kept::recorded_blocks(&kept::folder("seeds"));
+    keep("replay", "once_more", &blocks)?;
+    keep("replay", "not_closed", &blocks[..blocks.len() - 12])?;
+    keep("replay", "nothing", &[])
 }
 
 /// The byte before the record says whose it is.

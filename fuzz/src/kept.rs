@@ -1,6 +1,28 @@
-//! A kind of world that keeps its state in checkpoints, for the target `checkpoint`.
+//! A kind of world that keeps its state in checkpoints, for the targets `checkpoint` and `replay`.
 
-use throng::{prelude::*, world::testing::TestWorld};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use throng::{
+    Server,
+    prelude::*,
+    recording::{Group, RecordingFiles, SegmentReader, segments_in},
+    replay::ReplayGame,
+    server::Environment,
+    settings::Settings,
+    world::testing::TestWorld,
+};
+use throng_net::{
+    protocol::PrivateKey,
+    transport::{Impairment, MemoryNetwork},
+};
+use throng_platform::{
+    clock::{Clock, ManualClock},
+    steal::ManualSteal,
+};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq, Replicate, Pack)]
 #[pack(name = "fuzz.place")]
@@ -71,4 +93,52 @@ fn turn_over(places: Query<Entity, With<Place>>, mut tally: ResMut<Tally>, mut c
 /// A world that was just built.
 pub fn world() -> TestWorld {
     TestWorld::new(Keeping, &Keeping.protocol().schema(), 1)
+}
+
+const GAME: &str = "keeping";
+
+/// The game whose servers have such worlds.
+pub fn game(recording: &RecordingFiles) -> ReplayGame {
+    let mut server = Server::for_replay(&Settings::default(), Keeping.protocol().schema(), recording.about());
+    add_to(&mut server);
+    server.into_replay()
+}
+
+fn add_to(server: &mut Server) -> WorldKindId {
+    server.set_game(GAME);
+    server.add_kind(Keeping).expect("there is none of that name")
+}
+
+/// Blocks of a recording of such a world, with its first tick and its state after that. `folder` is removed.
+pub fn recorded_blocks(folder: &Path) -> Vec<u8> {
+    let _ = fs::remove_dir_all(folder);
+    let (clock, address) = (ManualClock::new(), ([127, 0, 0, 1], 1).into());
+    let environment = Environment {
+        clock: Arc::new(clock.clone()),
+        transport: Box::new(MemoryNetwork::new(0, Impairment::NONE).server(address)),
+        steal: Box::new(ManualSteal::new(1)),
+        seed: [0; 32],
+        private_key: PrivateKey::new([0; 32]),
+        public_addresses: vec![address],
+        workers_count: 1,
+    };
+    let mut settings = Settings::default();
+    (settings.recording.folder, settings.recording.hash_period_s) = (Some(folder.to_owned()), 0);
+    let mut server = Server::with_environment(&settings, Keeping.protocol().schema(), environment);
+    let kind = add_to(&mut server);
+    server.create_world(kind, 1).expect("it can be built");
+    server.prepare(clock.now()).expect("it can begin");
+    clock.set(server.start_of_frame(0));
+    server.frame(0);
+    server.end_recording();
+    let segment = segments_in(folder).expect("it was recorded").remove(0).path;
+    let bytes = fs::read(segment).expect("it was recorded");
+    fs::remove_dir_all(folder).expect("a folder of ours");
+    let groups: Vec<Group> = SegmentReader::new(&bytes).expect("a segment").map(|group| group.expect("it is whole")).collect();
+    groups.iter().flat_map(|group| group.with_ticks(|_, ticks, out| out.extend_from_slice(ticks.bytes()))).collect()
+}
+
+/// A folder of this process.
+pub fn folder(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("throng-fuzz-{name}-{}", std::process::id()))
 }

@@ -120,6 +120,11 @@ impl<'a> RecordedTicks<'a> {
         self.0.first_chunk().copied().map(u32::from_le_bytes)
     }
 
+    /// As they stand in the block.
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
     /// Reads them from the first on, whatever its number. `rate` is that of the world.
     pub fn read(self, rate: Hertz) -> InputLogReader<'a> {
         self.read_from(self.first_tick().unwrap_or_default(), rate)
