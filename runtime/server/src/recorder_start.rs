@@ -9,9 +9,12 @@ use std::{
     sync::Arc,
 };
 
-use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_info, log_warn};
+use throng_profiler::{
+    Recorder, RecorderControl, RecorderSettings, log, log_category, log_info, log_warn, rules::Rules,
+};
 
 use crate::{
+    recording::About,
     rules::{FollowedRules, Force, RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
     server::Server,
     settings::{Settings, SettingsError},
@@ -56,7 +59,10 @@ impl Server {
         let caps = RangeCaps::of(self);
         warn_of_ranges(&caps, &rules.replication);
         self.set_replication_rules(rules.replication.complete(of_game.clone()));
-        let recorder = if chosen.on { Some(start(self, settings, captures, build, rules.clone())?) } else { None };
+        let recording = self.recording.clone();
+        recording.set_rules(texts([&rules]));
+        let recorder =
+            if chosen.on { Some(start(self, settings, captures, build, rules.recorder.clone())?) } else { None };
         let suggested = self.suggested_budgets();
         let follow = |file| {
             let game = of_game.clone();
@@ -66,12 +72,43 @@ impl Server {
                 replication.iter().for_each(|rules| warn_of_ranges(&caps, rules));
                 let complete = |rules, more: &&ReplicationFileRules| more.complete(rules);
                 control.set_replication_rules(replication.iter().fold(of_game.clone(), complete));
+                recording.set_rules(texts([in_file, said]));
             });
             let complete = Box::new(move |rules| suggested.complete(rules));
             FollowedRules::follow(file, rules, Force { levels_and_replication, complete, recorder, game })
         };
         Ok(file.map(follow).transpose()?)
     }
+
+    /// Puts the rules of a recorded server into force, for replays: what worlds tell, whom, and how often. To be called when the worlds are
+    /// made. Returns what they say to the recorder, for [`start_replay_recorder`](Self::start_replay_recorder).
+    ///
+    /// # Errors
+    /// If they speak of what this build does not have; the game's own stay in force then.
+    pub fn set_recorded_rules(&mut self, about: &About) -> Result<Rules, SettingsError> {
+        let names = RuleNames::of(self.schema(), self.world_kind_names().map(str::to_owned).collect());
+        let parse = |text: &String| ServerRules::parse("the recording's rules", text, &names);
+        let rules = about.rules.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let of_game = self.replication_rules().clone();
+        self.set_replication_rules(rules.iter().fold(of_game, |game, more| more.replication.complete(game)));
+        Ok(rules.into_iter().next().unwrap_or_default().recorder)
+    }
+
+    /// Starts the recorder of a replay, by these rules and no file's. Otherwise as [`start_recorder`](Self::start_recorder).
+    pub fn start_replay_recorder(
+        &mut self,
+        settings: &Settings,
+        captures: Option<&Path>,
+        build: String,
+        rules: Rules,
+    ) -> Result<(), RecorderStartError> {
+        start(self, settings, captures, build, rules).map(drop)
+    }
+}
+
+/// What a recording has of rules that are on top of each other.
+fn texts<'r>(rules: impl IntoIterator<Item = &'r ServerRules>) -> Vec<String> {
+    rules.into_iter().map(|rules| rules.text.clone()).filter(|text| !text.is_empty()).collect()
 }
 
 /// Says which ranges reach less far than they say.
@@ -86,7 +123,7 @@ fn start(
     settings: &Settings,
     captures: Option<&Path>,
     build: String,
-    rules: ServerRules,
+    rules: Rules,
 ) -> Result<RecorderControl, RecorderStartError> {
     let chosen = &settings.recorder;
     let captures = captures.map(Path::to_path_buf).or_else(|| chosen.captures.clone());
@@ -98,7 +135,7 @@ fn start(
     let recorder = Recorder::start(RecorderSettings {
         memory_bytes: chosen.memory_mb as usize * MIB,
         captures,
-        rules: server.suggested_budgets().complete(rules.recorder),
+        rules: server.suggested_budgets().complete(rules),
         build,
         game: server.game().into(),
         free_text: chosen.free_text,

@@ -88,6 +88,8 @@ pub struct ServerRules {
     pub warnings: Vec<Mistake>,
     /// The keys that are written, each with its section before it.
     pub(crate) written: Vec<String>,
+    /// As it was written, without comments.
+    pub(crate) text: String,
 }
 
 impl ServerRules {
@@ -122,7 +124,8 @@ impl ServerRules {
         let replication = replication::read(&document, names, &mut mistakes);
         SettingsError::unless_empty(mistakes)?;
         let written = document.written_keys();
-        Ok(Self { recorder, log_levels: levels.into_list(), replication, warnings, written })
+        let text = crate::settings::without_comments(text);
+        Ok(Self { recorder, log_levels: levels.into_list(), replication, warnings, written, text })
     }
 }
 

@@ -290,6 +290,11 @@ impl Settings {
     }
 }
 
+/// A file's text as TOML without comments; empty if it is none.
+pub(crate) fn without_comments(text: &str) -> String {
+    text.parse::<toml::Table>().ok().and_then(|table| toml::to_string(&table).ok()).unwrap_or_default()
+}
+
 /// Reads a file that an operator wrote; `elsewhere` says how to name another one.
 pub(crate) fn read_file(path: &Path, elsewhere: &str) -> Result<String, SettingsError> {
     read_at_most(path, FILE_BYTES_MAX).map_err(|cause| SettingsError::unreadable(path, &cause, elsewhere))

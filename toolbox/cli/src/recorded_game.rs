@@ -14,6 +14,7 @@ use throng_game::Game;
 
 use crate::{
     executable::Executable,
+    output::remark,
     played::{self, Played},
     serve::ServeArguments,
 };
@@ -59,17 +60,22 @@ pub fn game_of(
         server.save_in(Box::new(NoSaves))?;
     }
     build_worlds(&mut server, &played.arguments)?;
+    let rules = server.set_recorded_rules(about).unwrap_or_else(|error| {
+        remark(format_args!(
+            "note the recorded rules are not this build's, and the default ones are in force: {error}"
+        ));
+        Default::default()
+    });
     let captures = match recorder {
         ReplayRecorder::Off => return Ok(server.into_replay()),
         ReplayRecorder::On => None,
         ReplayRecorder::Captures(folder) => Some(folder),
     };
     let mut settings = settings;
-    settings.recorder.rules = None;
     if captures.is_none() {
         (settings.recorder.on, settings.recorder.captures) = (true, None);
     }
-    drop(server.start_recorder(&settings, captures, executable.full_name())?);
+    server.start_replay_recorder(&settings, captures, executable.full_name(), rules)?;
     Ok(server.into_replay())
 }
 

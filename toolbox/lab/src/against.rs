@@ -108,7 +108,12 @@ impl EarlierReport {
         } else {
             format!("play {}", theirs.game)
         };
-        Err(AgainstError::OtherLoad { path: self.path.clone(), theirs: theirs.load_in_words(), ours: ours.load_in_words(), way_out })
+        Err(AgainstError::OtherLoad {
+            path: self.path.clone(),
+            theirs: theirs.load_in_words(),
+            ours: ours.load_in_words(),
+            way_out,
+        })
     }
 
     /// After a run: why the two are hardly comparable, if they are not. It may have come out otherwise than it was to.

@@ -74,6 +74,8 @@ pub struct About {
     pub kinds: Vec<String>,
     /// Numbers that the game has drawn from the server while its worlds were made (`Server::draw_seed`).
     pub draws: Vec<u64>,
+    /// Texts of rules without comments, each on top of those before it: the file, and what an operator has said since.
+    pub rules: Vec<String>,
 }
 
 /// What a world was made from.
@@ -203,12 +205,10 @@ pub(crate) fn write_about(about: &About, out: &mut Vec<u8>) {
         out.extend_from_slice(&about.schema.to_le_bytes());
         out.extend_from_slice(&about.unix_s.to_le_bytes());
         write_text(&about.settings, out);
-        for list in [&about.arguments, &about.tunables, &about.kinds] {
-            Writer::new(out).varint(list.len() as u64);
-            list.iter().for_each(|text| write_text(text, out));
-        }
+        [&about.arguments, &about.tunables, &about.kinds].into_iter().for_each(|list| write_list(list, out));
         Writer::new(out).varint(about.draws.len() as u64);
         about.draws.iter().for_each(|draw| out.extend_from_slice(&draw.to_le_bytes()));
+        write_list(&about.rules, out);
     });
 }
 
@@ -299,6 +299,11 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
+fn write_list(list: &[String], out: &mut Vec<u8>) {
+    Writer::new(out).varint(list.len() as u64);
+    list.iter().for_each(|text| write_text(text, out));
+}
+
 /// The next block; `None` at the end.
 pub(crate) fn read<'a>(from: &mut Reader<'a>) -> Option<Result<Block<'a>, Fault>> {
     (from.remaining_bytes() > 0).then(|| {
@@ -318,8 +323,10 @@ fn read_content(kind: u8, content: &[u8]) -> Result<Block<'_>, Fault> {
             let settings = read_text(&mut from)?;
             let [arguments, tunables, kinds] = [read_list(&mut from)?, read_list(&mut from)?, read_list(&mut from)?];
             let draws = read_draws(&mut from)?;
-            let about = About { game, version, commit, schema, unix_s, settings, arguments, tunables, kinds, draws };
-            Block::About(Box::new(about))
+            // Earlier builds wrote none.
+            let rules = if from.remaining_bytes() > 0 { read_list(&mut from)? } else { Vec::new() };
+            let names = About { game, version, commit, schema, unix_s, settings, ..About::default() };
+            Block::About(Box::new(About { arguments, tunables, kinds, draws, rules, ..names }))
         }
         WORLD => {
             let (world, kind) = (read_id(&mut from)?, read_text(&mut from)?);

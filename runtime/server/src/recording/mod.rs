@@ -118,6 +118,8 @@ struct Inner {
     /// Taken to start, to stop, which keeps it for as long as that takes, to ask how it stands, and by the thread that writes a death
     /// down; never by a frame that is running.
     state: Mutex<State>,
+    /// See [`RecordingControl::set_rules`].
+    rules: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Default)]
@@ -140,7 +142,7 @@ impl RecordingControl {
             }
             Arc::new(queue)
         });
-        Self(Arc::new(Inner { settings: settings.clone(), queue, state: Mutex::default() }))
+        Self(Arc::new(Inner { settings: settings.clone(), queue, state: Mutex::default(), rules: Arc::default() }))
     }
 
     /// Where worlds put what they record; `None` if nothing ever is.
@@ -152,6 +154,11 @@ impl RecordingControl {
     pub(crate) fn introduce(&self, about: About) -> Result<(), RecordingError> {
         self.lock().about = Some(about);
         if self.0.queue.is_some() && self.0.settings.at_start { self.begin() } else { Ok(()) }
+    }
+
+    /// These rules are in force: texts, each on top of those before it. Segments that begin from now on have them.
+    pub(crate) fn set_rules(&self, texts: Vec<String>) {
+        *self.0.rules.lock().unwrap_or_else(PoisonError::into_inner) = texts;
     }
 
     /// Begins a recording. Worlds are in it from their next checkpoint on, and those that are made from now on as they are
@@ -181,6 +188,7 @@ impl RecordingControl {
             bytes_max: u64::from(settings.max_mb) * MIB,
             segment_s: settings.segment_s,
             about,
+            rules: self.0.rules.clone(),
             recording,
         };
         queue.set_running();

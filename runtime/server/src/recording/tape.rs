@@ -134,7 +134,7 @@ pub(crate) struct Tape {
     /// The segment that has a checkpoint of the world.
     checkpoint_segment: u32,
     /// Its last part was taken by another thread.
-    is_over: bool,
+    is_closed: bool,
 }
 
 impl Tape {
@@ -168,7 +168,7 @@ impl Tape {
             has_base: is_as_built,
             recorded_until: None,
             checkpoint_segment: if is_as_built { queue.segment() } else { 0 },
-            is_over: false,
+            is_closed: false,
         };
         tape.leave_logged();
         if is_as_built {
@@ -184,7 +184,7 @@ impl Tape {
 
     /// Takes what has entered the world since the last call. `takes_log`: nobody else wants the log, and it is emptied.
     pub fn take_ticks(&mut self, world: &GameWorld, takes_log: bool) {
-        if self.is_over {
+        if self.is_closed {
             return;
         }
         if self.breaks != self.queue.breaks() {
@@ -216,12 +216,12 @@ impl Tape {
 
     /// After [`take_ticks`](Self::take_ticks), and after a checkpoint if there was one: writes a hash and hands the buffer over where that
     /// is due.
-    pub fn note_tick(&mut self, world: &mut GameWorld, parts: &mut StateParts, due: Due) {
-        if self.is_over {
+    pub fn note_tick(&mut self, world: &mut GameWorld, hash_parts: &mut StateParts, due: Due) {
+        if self.is_closed {
             return;
         }
         if self.has_base && due.is_hash {
-            self.write_hash(world, parts);
+            self.write_hash(world, hash_parts);
         }
         if due.is_part || self.buffer.len() >= PART_BYTES {
             self.flush(world.ticks());
@@ -230,7 +230,7 @@ impl Tape {
 
     /// A checkpoint of the world as it is now was taken, and its log begins anew.
     pub fn note_checkpoint(&mut self, world: &GameWorld, checkpoint: &[u8], was_changed: bool) {
-        if self.is_over {
+        if self.is_closed {
             return;
         }
         self.leave_logged();
@@ -253,7 +253,7 @@ impl Tape {
             self.take_last_ticks();
             self.flush(0);
         }
-        self.is_over = true;
+        self.is_closed = true;
     }
 
     /// Takes what the log has, and the tick that is under way. A log that was begun anew meanwhile has none that the tape has not; and of one
@@ -269,7 +269,7 @@ impl Tape {
 
     /// Its last part, and `why` there is no more.
     pub fn end(&mut self, why: EndReason) {
-        if self.is_over {
+        if self.is_closed {
             return;
         }
         if self.breaks == self.queue.breaks() {
@@ -284,13 +284,13 @@ impl Tape {
         }
     }
 
-    fn write_hash(&mut self, world: &mut GameWorld, parts: &mut StateParts) {
+    fn write_hash(&mut self, world: &mut GameWorld, hash_parts: &mut StateParts) {
         let _in_world = world.enter_world();
         scope!("recording.hash");
         self.end_ticks();
-        let (whole, random) = world.hash_in_parts(parts);
-        let entities = parts.of_entities().map(|(entity, hash)| (entity.index_u32(), hash));
-        blocks::write_hash((world.ticks(), whole, random), &parts.columns, entities, &mut self.buffer);
+        let (whole, random) = world.hash_in_parts(hash_parts);
+        let entities = hash_parts.of_entities().map(|(entity, hash)| (entity.index_u32(), hash));
+        blocks::write_hash((world.ticks(), whole, random), &hash_parts.columns, entities, &mut self.buffer);
     }
 
     fn end_ticks(&mut self) {

@@ -19,6 +19,7 @@ use throng_world::{
 };
 
 use super::{
+    RecordingFiles,
     blocks::{self, About, Block, CheckpointReason, EndReason, RecordedTicks, WorldPlan},
     queue::{Message, RecordingQueue},
     segment::{SegmentFault, SegmentHeading, SegmentReader, write_group},
@@ -27,6 +28,7 @@ use super::{
 };
 use crate::{
     lifecycle::NewWorld,
+    rules::{RuleNames, ServerRules},
     server::Server,
     settings::Settings,
     testing::{TestKind, environment},
@@ -46,6 +48,7 @@ fn about() -> About {
         tunables: vec!["walk".into()],
         kinds: vec!["dots".into()],
         draws: vec![5, u64::MAX],
+        rules: vec!["[captures]\n".into()],
     }
 }
 
@@ -219,7 +222,14 @@ impl Drop for Folder {
 }
 
 fn order(folder: &Path, bytes_max: u64) -> Order {
-    Order { folder: folder.to_owned(), bytes_max, segment_s: 3_600, about: about(), recording: 5 }
+    Order {
+        folder: folder.to_owned(),
+        bytes_max,
+        segment_s: 3_600,
+        about: about(),
+        rules: Arc::new(Mutex::new(about().rules)),
+        recording: 5,
+    }
 }
 
 /// A part of bytes that cannot be made smaller.
@@ -332,6 +342,55 @@ fn no_secret_of_the_settings_is_in_a_segment() {
     for mark in MARKS {
         assert!(!has(mark), "{:?} is in a segment", String::from_utf8_lossy(mark));
     }
+}
+
+/// Promise: a recording has the rules of its server, those of the file and what was said since, as they are when a segment begins; a replay
+/// puts them into force, or says what it does not know of them.
+#[test]
+fn rules_of_a_server_are_those_of_its_replay() {
+    let folder = Folder::new("rules");
+    fs::create_dir_all(&folder.0).unwrap();
+    let path = folder.0.join("rules.toml");
+    let text = "[replication] # hunter2\ncatch_up_m = 3.5\n[triggers.frame]\nover_ms = 77\n";
+    fs::write(&path, text).unwrap();
+    let mut settings = Settings::default();
+    settings.recording.folder = Some(folder.0.clone());
+    (settings.recorder.on, settings.recorder.rules) = (false, Some(path));
+    let schema = SchemaBuilder::new().build();
+    let server = |settings: &Settings| {
+        let mut server = Server::with_environment(settings, schema.clone(), environment(Arc::new(ManualClock::new())));
+        server.add_kind(TestKind::new("dots", Hertz(20), |_| {})).unwrap();
+        server
+    };
+    let mut recorded = server(&settings);
+    let rules = recorded.start_recorder(&settings, None, String::new()).unwrap().unwrap();
+    recorded.prepare(ManualClock::new().now()).unwrap();
+    rules.set("replication.keepalive_s", "4", "somebody").unwrap();
+    recorded.end_recording();
+    recorded.recording.start().unwrap();
+    recorded.recording.stop().unwrap();
+
+    let about = |number: usize| {
+        let segments = segments_in(&folder.0).unwrap();
+        RecordingFiles::open(&segments[number].path).unwrap().about().clone()
+    };
+    let of_file = ["[replication]\ncatch_up_m = 3.5\n\n[triggers.frame]\nover_ms = 77\n".to_owned()];
+    assert_eq!(about(0).rules, of_file);
+    assert_eq!(about(1).rules, [&of_file[0], "[replication]\nkeepalive_s = 4\n"]);
+    let of_game = server(&Settings::default()).replication_rules().keepalive_s;
+    for (number, keepalive_s) in [(0, of_game), (1, 4.0)] {
+        let mut replay = server(&Settings::default());
+        let recorders = replay.set_recorded_rules(&about(number)).unwrap();
+        let rules = replay.replication_rules();
+        assert_eq!((rules.catch_up_m, rules.keepalive_s), (3.5, keepalive_s));
+        assert_eq!(recorders, ServerRules::parse("", text, &RuleNames::default()).unwrap().recorder);
+    }
+    let other = About { rules: vec!["[components.shield]\nrange_m = 3.0\n".into()], ..about(0) };
+    let mut replay = server(&Settings::default());
+    let before = replay.replication_rules().clone();
+    let error = replay.set_recorded_rules(&other).unwrap_err().to_string();
+    assert!(error.contains("the recording's rules") && error.contains("shield"), "{error}");
+    assert_eq!(*replay.replication_rules(), before);
 }
 
 /// Takes bytes until it is full, as a disk does: some of what it is given last, and then an error.

@@ -53,6 +53,8 @@ pub(crate) struct Order {
     pub bytes_max: u64,
     pub segment_s: u32,
     pub about: About,
+    /// Texts of the rules that are in force; each segment has them as they are when it begins.
+    pub rules: Arc<Mutex<Vec<String>>>,
     /// By chance: no other recording has it.
     pub recording: u64,
 }
@@ -223,6 +225,7 @@ impl<D: Disk> Writer<D> {
     }
 
     fn begin_segment(&mut self) -> io::Result<()> {
+        self.order.about.rules.clone_from(&self.order.rules.lock().unwrap_or_else(PoisonError::into_inner));
         let Order { folder, bytes_max, about, recording, .. } = &self.order;
         let dropped = make_room(folder, *bytes_max, self.segment_bytes_max())?;
         self.queue.counts.segments_dropped.fetch_add(dropped, Ordering::Relaxed);
