@@ -362,30 +362,29 @@ fn rules_of_a_server_are_those_of_its_replay() {
         server.add_kind(TestKind::new("dots", Hertz(20), |_| {})).unwrap();
         server
     };
-    let mut recorded = server(&settings);
-    let rules = recorded.start_recorder(&settings, None, String::new()).unwrap().unwrap();
-    recorded.prepare(ManualClock::new().now()).unwrap();
-    rules.set("replication.keepalive_s", "4", "somebody").unwrap();
-    recorded.end_recording();
-    recorded.recording.start().unwrap();
-    recorded.recording.stop().unwrap();
-
-    let about = |number: usize| {
-        let segments = segments_in(&folder.0).unwrap();
-        RecordingFiles::open(&segments[number].path).unwrap().about().clone()
+    let recorded = |said: Option<&str>| {
+        let mut server = server(&settings);
+        server.create_world_as(NewWorld::new(WorldKindId(0), 7)).unwrap();
+        let rules = server.start_recorder(&settings, None, String::new()).unwrap().unwrap();
+        said.into_iter().for_each(|value| rules.set("replication.keepalive_s", value, "somebody").unwrap());
+        server.prepare(ManualClock::new().now()).unwrap();
+        server.end_recording();
+        let newest = segments_in(&folder.0).unwrap().pop().unwrap();
+        RecordingFiles::open(&newest.path).unwrap().about().clone()
     };
-    let of_file = ["[replication]\ncatch_up_m = 3.5\n\n[triggers.frame]\nover_ms = 77\n".to_owned()];
-    assert_eq!(about(0).rules, of_file);
-    assert_eq!(about(1).rules, [&of_file[0], "[replication]\nkeepalive_s = 4\n"]);
+    let of_file = "[replication]\ncatch_up_m = 3.5\n\n[triggers.frame]\nover_ms = 77\n";
+    let (file_alone, with_said) = (recorded(None), recorded(Some("4")));
+    assert_eq!(file_alone.rules, [of_file]);
+    assert_eq!(with_said.rules, [of_file, "[replication]\nkeepalive_s = 4\n"]);
     let of_game = server(&Settings::default()).replication_rules().keepalive_s;
-    for (number, keepalive_s) in [(0, of_game), (1, 4.0)] {
+    for (about, keepalive_s) in [(&file_alone, of_game), (&with_said, 4.0)] {
         let mut replay = server(&Settings::default());
-        let recorders = replay.set_recorded_rules(&about(number)).unwrap();
+        let recorders = replay.set_recorded_rules(about).unwrap();
         let rules = replay.replication_rules();
         assert_eq!((rules.catch_up_m, rules.keepalive_s), (3.5, keepalive_s));
         assert_eq!(recorders, ServerRules::parse("", text, &RuleNames::default()).unwrap().recorder);
     }
-    let other = About { rules: vec!["[components.shield]\nrange_m = 3.0\n".into()], ..about(0) };
+    let other = About { rules: vec!["[components.shield]\nrange_m = 3.0\n".into()], ..file_alone };
     let mut replay = server(&Settings::default());
     let before = replay.replication_rules().clone();
     let error = replay.set_recorded_rules(&other).unwrap_err().to_string();

@@ -41,7 +41,8 @@ fn accept(text: &str) -> ServerRules {
 #[test]
 fn an_empty_file_is_all_defaults() {
     assert_eq!(accept(""), ServerRules::default());
-    assert_eq!(accept("[triggers.frame]\n[log]\n[budgets]\n"), ServerRules::default());
+    let of_empty_sections = accept("[triggers.frame]\n[log]\n[budgets]\n");
+    assert_eq!(ServerRules { text: String::new(), ..of_empty_sections }, ServerRules::default());
 }
 
 #[test]
@@ -92,6 +93,7 @@ all = "warn"
     expect.recorder.captures_disk_budget_bytes = 512 << 20;
     expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.clients".to_owned(), Level::Debug)];
     expect.written.clone_from(&rules.written);
+    expect.text.clone_from(&rules.text);
     assert_eq!(rules, expect);
     let written = ["budgets.scopes_us.world.tick", "triggers.frame.on", "log.server.clients"];
     assert!(written.iter().all(|key| rules.written.iter().any(|written| written == key)), "{:?}", rules.written);
@@ -464,7 +466,8 @@ fn the_rules_page_shows_every_section_with_its_defaults() {
     let usual = ReplicationRules::usual([], []);
     assert_eq!(said.complete(usual.clone()), usual);
     // But that a time which is written down holds at every rate.
-    let mut expect = ServerRules { written: written.written.clone(), ..ServerRules::default() };
+    let mut expect =
+        ServerRules { written: written.written.clone(), text: written.text.clone(), ..ServerRules::default() };
     for kind in TriggerKind::ALL {
         for rules in [&mut written, &mut expect] {
             rules.recorder.trigger_mut(kind).fits_rate = false;
