@@ -14,7 +14,9 @@ use throng::{
 };
 use throng_game::Game;
 use throng_history::Machine;
-use throng_likeness::{Comparison, Fit, PlacesRow, Profiled, Row, Verdict as Found, Who, hold, hold_one};
+use throng_likeness::{
+    Comparison, Fit, PlacesRow, Profiled, Row, Verdict as Found, Who, profile_in_turns, profile_sides,
+};
 
 use crate::{
     executable::Executable,
@@ -81,7 +83,7 @@ impl CompareArguments {
     pub fn run(&self, reader: Reader, executable: Executable, games: &[Game]) -> CommandResult {
         let opened = self.compare.iter().map(|path| Opened::new(path, executable, games));
         let opened = opened.collect::<Result<Vec<_>, _>>()?;
-        let (Held { comparison, lacking }, about_game) = match &opened[..] {
+        let (Outcome { comparison, lacking }, about_game) = match &opened[..] {
             [one] => (self.of_one(one)?, &one.about().game),
             [a, b, ..] => (self.of_two(a, b)?, &a.about().game),
             [] => return Err("--compare: name a recording".into()),
@@ -115,15 +117,15 @@ impl CompareArguments {
         })
     }
 
-    fn of_one(&self, opened: &Opened<'_>) -> Result<Held, Box<dyn std::error::Error>> {
+    fn of_one(&self, opened: &Opened<'_>) -> Result<Outcome, Box<dyn std::error::Error>> {
         let groups = [self.players_a.unwrap_or(Who::Browser), self.players_b.unwrap_or(Who::Others)];
-        let profiled = hold_one(&opened.game, &opened.recording, groups)?;
+        let profiled = profile_sides(&opened.game, &opened.recording, groups)?;
         check_played(opened.path, &groups, &profiled)?;
         let [a, b] = &profiled.profiles[..] else { return Err("--compare: two sides were expected".into()) };
-        Ok(Held::new(Comparison::of(a, b), &[(opened.path, &profiled.replay)]))
+        Ok(Outcome::new(Comparison::of(a, b), &[(opened.path, &profiled.replay)]))
     }
 
-    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Held, Box<dyn std::error::Error>> {
+    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Outcome, Box<dyn std::error::Error>> {
         let (about_a, about_b) = (a.about(), b.about());
         if about_a.game != about_b.game {
             let (path_a, path_b) = (a.path.display(), b.path.display());
@@ -134,12 +136,12 @@ impl CompareArguments {
             .into());
         }
         let who = [self.players_a, self.players_b].map(|who| who.unwrap_or(Who::All));
-        let profiled = hold((&a.game, &a.recording, who[0]), (&b.game, &b.recording, who[1]))?;
+        let profiled = profile_in_turns((&a.game, &a.recording, who[0]), (&b.game, &b.recording, who[1]))?;
         for ((opened, who), profiled) in [a, b].into_iter().zip(who).zip(&profiled) {
             check_played(opened.path, &[who], profiled)?;
         }
-        let [held_a, held_b] = &profiled;
-        let mut comparison = Comparison::of(&held_a.profiles[0], &held_b.profiles[0]);
+        let [profiled_a, profiled_b] = &profiled;
+        let mut comparison = Comparison::of(&profiled_a.profiles[0], &profiled_b.profiles[0]);
         if about_a.arguments != about_b.arguments {
             comparison.remarks.push(format!(
                 "the servers were started in other ways: `{}` and `{}`",
@@ -147,18 +149,18 @@ impl CompareArguments {
                 about_b.arguments.join(" ")
             ));
         }
-        Ok(Held::new(comparison, &[(a.path, &held_a.replay), (b.path, &held_b.replay)]))
+        Ok(Outcome::new(comparison, &[(a.path, &profiled_a.replay), (b.path, &profiled_b.replay)]))
     }
 }
 
 /// What came of it.
-struct Held {
+struct Outcome {
     comparison: Comparison,
     /// Of each recording of which much was not replayed, what.
     lacking: Vec<String>,
 }
 
-impl Held {
+impl Outcome {
     /// With what was wrong with the replays among the remarks.
     fn new(mut comparison: Comparison, replays: &[(&Path, &ReplayReport)]) -> Self {
         comparison.remarks.extend(replays.iter().flat_map(|(path, report)| remarks_of(path, report)));
@@ -340,25 +342,25 @@ mod tests {
     use super::*;
 
     /// Remarks of a comparison of one such replay, and what it lacks.
-    fn held(report: &ReplayReport) -> (Vec<String>, Vec<String>) {
+    fn outcome(report: &ReplayReport) -> (Vec<String>, Vec<String>) {
         let profile = throng_likeness::Profile::default();
         let comparison = Comparison::of(&profile, &profile);
         let before = comparison.remarks.len();
-        let mut held = Held::new(comparison, &[(Path::new("people"), report)]);
-        (held.comparison.remarks.split_off(before), held.lacking)
+        let mut outcome = Outcome::new(comparison, &[(Path::new("people"), report)]);
+        (outcome.comparison.remarks.split_off(before), outcome.lacking)
     }
 
     #[test]
     fn what_was_not_replayed_is_remarked_and_much_of_it_is_an_error() {
         let whole = ReplayReport { ticks: 1_000, ..ReplayReport::default() };
-        assert_eq!(held(&whole), (vec![], vec![]));
-        let (remarks, lacking) = held(&ReplayReport { ticks_skipped: 100, ..whole });
+        assert_eq!(outcome(&whole), (vec![], vec![]));
+        let (remarks, lacking) = outcome(&ReplayReport { ticks_skipped: 100, ..whole });
         assert_eq!(remarks, ["people: 0 gaps; 100 ticks without a state before them are left out"]);
         assert!(lacking.is_empty(), "{lacking:?}");
-        let (_, lacking) = held(&ReplayReport { ticks: 1_000, ticks_skipped: 1_000, ..ReplayReport::default() });
+        let (_, lacking) = outcome(&ReplayReport { ticks: 1_000, ticks_skipped: 1_000, ..ReplayReport::default() });
         assert_eq!(lacking, ["people: 1000 of its 2000 ticks cannot be replayed, and the figures are of the rest"]);
         let failures = vec![(WorldId::new(0, 0), "there is no such kind".to_owned())];
-        let (remarks, lacking) = held(&ReplayReport { ticks: 1_000, failures, ..ReplayReport::default() });
+        let (remarks, lacking) = outcome(&ReplayReport { ticks: 1_000, failures, ..ReplayReport::default() });
         assert!(remarks.len() == 1 && remarks[0].contains("cannot be replayed: there is no such kind"), "{remarks:?}");
         let told = "people: 1 of its worlds cannot be replayed to their end, and the figures are of the rest";
         assert_eq!(lacking, [told]);

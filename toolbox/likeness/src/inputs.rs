@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// What all players say as it is kept: messages of four bytes and their steps, 20 a second, are seven hours of a hundred players.
-const HELD_BYTES_MAX: usize = 1 << 30;
+const KEPT_BYTES_MAX: usize = 1 << 30;
 /// Besides its bytes each message has a step.
 const _: () = assert!(size_of::<Step>() == 16);
 /// A rate is that of so many inputs at least.
@@ -39,7 +39,7 @@ pub enum InputsError {
     Nobody(Who),
     #[error(
         "its players say more than bots can keep in memory ({} MiB); give one of its segments",
-        HELD_BYTES_MAX >> 20
+        KEPT_BYTES_MAX >> 20
     )]
     TooMuch,
 }
@@ -73,7 +73,7 @@ impl RecordedInputs {
         let outline = Outline::of(recording);
         let (mut clocks, mut inputs, mut is_too_much) = (WorldClocks::default(), Self::default(), false);
         let mut by_player: BTreeMap<PlayerId, Vec<Step>> = BTreeMap::new();
-        let mut held_bytes = 0;
+        let mut kept_bytes = 0;
         inputs.tails = each_tick(recording, |world, plan, tick| {
             // Rounded, so that a second of ticks is a second.
             let at_ms = (clocks.at(world, plan.rate_hz, tick.tick) * 1_000.0).round() as u32;
@@ -83,8 +83,8 @@ impl RecordedInputs {
                 if !who.includes(client_id) {
                     continue;
                 }
-                held_bytes += size_of::<Step>() + message.bytes.len();
-                if held_bytes > HELD_BYTES_MAX {
+                kept_bytes += size_of::<Step>() + message.bytes.len();
+                if kept_bytes > KEPT_BYTES_MAX {
                     is_too_much = true;
                     return false;
                 }

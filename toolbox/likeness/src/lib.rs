@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Two recordings are replayed in turns of two seconds of play, on one core's worth of threads, so that an hour in which the machine
-//! is slower is the same hour for both ([`hold`]). What is compared is of this call and this machine alone.
+//! is slower is the same hour for both ([`profile_in_turns`]). What is compared is of this call and this machine alone.
 //!
 //! The other way round, [`RecordedInputs`] gives what recorded players said to bots that say it again over the real network.
 //!
@@ -32,7 +32,7 @@ mod permutation;
 mod places;
 mod play_inputs;
 mod profile;
-mod side;
+mod profiling;
 mod stretches;
 mod times;
 mod turns;
@@ -46,7 +46,7 @@ pub use inputs::{InputsError, RecordedInputs};
 pub use places::{PlaceShare, PlacesRow};
 pub use play_inputs::PlaysInputs;
 pub use profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, SPELLS, Sort};
-pub use side::{Profiled, hold, hold_one};
+pub use profiling::{Profiled, profile_in_turns, profile_sides};
 pub use verdict::Verdict;
 pub use who::{UnknownWho, Who};
 pub use worlds::Worlds;

@@ -14,7 +14,8 @@ use throng::{
     replay::{DoneTick, OtherGame, ReplayOptions, ReplayWatch},
 };
 use throng_likeness::{
-    Cell, Comparison, InputsError, Measure, PlaysInputs, Profile, RecordedInputs, Sort, Verdict, Who, hold, hold_one,
+    Cell, Comparison, InputsError, Measure, PlaysInputs, Profile, RecordedInputs, Sort, Verdict, Who, profile_in_turns,
+    profile_sides,
 };
 use throng_metrics::game::counter_name;
 use throng_world::{ids::WorldId, input_log::LoggedTick};
@@ -27,11 +28,11 @@ const PAIRS: u64 = 2;
 fn compare(a: &Recorded, b: &Recorded) -> Comparison {
     let sides = [a, b].map(|recorded| (recorded.game(), recorded.open()));
     let [(game_a, a), (game_b, b)] = &sides;
-    let held = hold((game_a, a, Who::All), (game_b, b, Who::All)).expect("they are of this game");
-    for profiled in &held {
+    let profiled = profile_in_turns((game_a, a, Who::All), (game_b, b, Who::All)).expect("they are of this game");
+    for profiled in &profiled {
         assert!(profiled.replay.is_equal() && profiled.replay.ticks > 1_000, "{:?}", profiled.replay);
     }
-    let [a, b] = held.map(|mut profiled| profiled.profiles.remove(0));
+    let [a, b] = profiled.map(|mut profiled| profiled.profiles.remove(0));
     Comparison::of(&a, &b)
 }
 
@@ -92,7 +93,7 @@ fn people_beside_bots_in_one_server_are_told_apart() {
             24,
             |player| if player < 12 { Manner::USUAL } else { Manner { casts: 1.3, ..Manner::USUAL } },
         );
-    let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::Ids(1, 12), Who::Ids(13, 24)]).unwrap();
+    let profiled = profile_sides(&recorded.game(), &recorded.open(), [Who::Ids(1, 12), Who::Ids(13, 24)]).unwrap();
     let [a, b] = &profiled.profiles[..] else { panic!("{profiled:?}") };
     assert_eq!((a.players.len(), b.players.len()), (12, 12));
     // They share their world, so what that counts is nobody's, and what each says and does is its own.
@@ -106,7 +107,7 @@ fn people_beside_bots_in_one_server_are_told_apart() {
     let inputs = comparison.rows.iter().find(|row| &*row.measure.name == "inputs").expect("all say something");
     assert_eq!(inputs.verdict, Verdict::Within);
     // And all together cost what the world counted.
-    let all = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    let all = profile_sides(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
     assert_eq!((all.profiles[0].players.len(), all.profiles[1].players.len()), (24, 0));
     let (casts, counted) = (sum(&all.profiles[0], "casts", Sort::Counts), Casts::of(&recorded).counted());
     assert!(counted > 10_000 && (casts - counted as f64).abs() < 0.01, "{casts} and {counted}");
@@ -164,7 +165,7 @@ fn sum(profile: &Profile, name: &str, sort: Sort) -> f64 {
 #[test]
 fn a_profile_holds_what_was_done() {
     let recorded = Recorded::play(4, 8, Manner::USUAL);
-    let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    let profiled = profile_sides(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
     let profile = &profiled.profiles[0];
     let (played, inputs) = (profile.played_s(), sum(profile, "inputs", Sort::Packets));
     // Eight players at 20 Hz, but for the first seconds, in which they come.
@@ -189,7 +190,7 @@ fn a_profile_holds_what_was_done() {
 fn who_says_nothing_is_there_for_as_long_as_it_is_there() {
     const PLAYERS: f64 = 8.0;
     let recorded = Recorded::sit(9, PLAYERS as usize);
-    let profiled = hold_one(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    let profiled = profile_sides(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
     assert!(profiled.replay.is_equal() && profiled.replay.ticks < 100, "{:?}", profiled.replay);
     let profile = &profiled.profiles[0];
     let (played, seconds) = (profile.played_s(), profile.seconds);
@@ -239,7 +240,7 @@ fn another_game_or_schema_is_refused_and_nothing_is_lost() {
     assert!(error.to_string().starts_with("the recording's schema is "), "{error}");
     let hall = yard::game_called("hall", &recorded.open());
     let opened = recorded.open();
-    let refused = hold((&recorded.game(), &opened, Who::All), (&hall, &opened, Who::All)).unwrap_err();
+    let refused = profile_in_turns((&recorded.game(), &opened, Who::All), (&hall, &opened, Who::All)).unwrap_err();
     assert!(matches!(refused, OtherGame::Name { .. }), "{refused}");
     assert_eq!(recorded.bytes(), before);
 }
@@ -280,12 +281,12 @@ fn damaged_recordings_are_read_as_far_as_they_are_good() {
             assert!(inputs.players() <= 2 && ticks > 0);
         }
         if step % 10 == 0 {
-            let profiled = hold_one(&game, &recording, [Who::All, Who::Browser]).unwrap();
+            let profiled = profile_sides(&game, &recording, [Who::All, Who::Browser]).unwrap();
             assert_eq!(profiled.replay.ticks, ticks, "byte {at}: {:?}", profiled.replay);
         }
     }
     std::fs::write(&segment, &good).unwrap();
-    assert!(hold_one(&game, &recorded.open(), [Who::All, Who::Browser]).unwrap().replay.is_equal());
+    assert!(profile_sides(&game, &recorded.open(), [Who::All, Who::Browser]).unwrap().replay.is_equal());
 }
 
 /// Bytes that are a recording by every checksum, and hostile: what they say is held against the schema, and worlds that cannot do
@@ -297,7 +298,8 @@ fn a_forged_recording_is_no_reason_to_fall_over() {
         forged::write(&folder.0, &ticks);
         let recording = RecordingFiles::open(&folder.0).expect("it is a recording by all its checksums");
         let game = game(&recording);
-        let profiled = hold_one(&game, &recording, [Who::All, Who::Browser]).expect("it says that it is of this game");
+        let profiled =
+            profile_sides(&game, &recording, [Who::All, Who::Browser]).expect("it says that it is of this game");
         let comparison = Comparison::of(&profiled.profiles[0], &profiled.profiles[1]);
         assert!(serde_json::to_string(&comparison).is_ok());
         if let Ok(inputs) = RecordedInputs::read(&recording, Who::All, "yard", &schema()) {

@@ -1,4 +1,4 @@
-//! Sides: recordings are replayed and watched, two of them in turns.
+//! Profiling: recordings are replayed and watched, two of them in turns, and load profiles are made of that.
 
 use std::thread;
 
@@ -29,11 +29,12 @@ pub struct Profiled {
     pub replay: ReplayReport,
 }
 
-/// Replays two recordings in turns, so that what the machine does meanwhile it does to both. Takes as long as two replays.
+/// Profiles of these players of two recordings, which are replayed in turns, so that what the machine does meanwhile it does to both.
+/// Takes as long as two replays.
 ///
 /// # Errors
 /// If a recording is not of its game: nothing was replayed then.
-pub fn hold(
+pub fn profile_in_turns(
     a: (&ReplayGame, &RecordingFiles, Who),
     b: (&ReplayGame, &RecordingFiles, Who),
 ) -> Result<[Profiled; 2], OtherGame> {
@@ -57,12 +58,12 @@ pub fn hold(
     Ok([a?, b?])
 }
 
-/// Replays one recording in which players of two sides played beside each other. Who is of both counts for the first. Takes as long as
-/// one replay.
+/// Profiles of both sides of one recording, whose players played beside each other. Who is of both counts for the first. Takes as long
+/// as one replay.
 ///
 /// # Errors
 /// If it is not of this game.
-pub fn hold_one(game: &ReplayGame, recording: &RecordingFiles, sides: [Who; 2]) -> Result<Profiled, OtherGame> {
+pub fn profile_sides(game: &ReplayGame, recording: &RecordingFiles, sides: [Who; 2]) -> Result<Profiled, OtherGame> {
     game.check(recording.about())?;
     record_scopes();
     profile(game, recording, &sides, &mut |_| {})
