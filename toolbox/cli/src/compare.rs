@@ -118,9 +118,9 @@ impl CompareArguments {
     }
 
     fn of_one(&self, opened: &Opened<'_>) -> Result<Outcome, Box<dyn std::error::Error>> {
-        let groups = [self.players_a.unwrap_or(Who::Browser), self.players_b.unwrap_or(Who::Others)];
-        let profiled = profile_sides(&opened.game, &opened.recording, groups)?;
-        check_played(opened.path, &groups, &profiled)?;
+        let sides = [self.players_a.unwrap_or(Who::Browser), self.players_b.unwrap_or(Who::Others)];
+        let profiled = profile_sides(&opened.game, &opened.recording, sides)?;
+        check_played(opened.path, &sides, &profiled)?;
         let [a, b] = &profiled.profiles[..] else { return Err("--compare: two sides were expected".into()) };
         Ok(Outcome::new(Comparison::of(a, b), &[(opened.path, &profiled.replay)]))
     }

@@ -127,13 +127,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        profile::{BLOCKS, Sort},
-        stretches::BLOCKS_EACH,
+        profile::{BINS, Sort},
+        stretches::BINS_EACH,
     };
 
-    fn player(each_block: impl Fn(usize) -> f64) -> PlayerProfile {
-        let values = BTreeMap::from([(Measure::new(Sort::Packets, "inputs"), (0..BLOCKS).map(each_block).collect())]);
-        PlayerProfile { played_s: vec![2.0; BLOCKS], alone_s: vec![1.0; BLOCKS], values, places: BTreeMap::new() }
+    fn player(each_bin: impl Fn(usize) -> f64) -> PlayerProfile {
+        let values = BTreeMap::from([(Measure::new(Sort::Packets, "inputs"), (0..BINS).map(each_bin).collect())]);
+        PlayerProfile { played_s: vec![2.0; BINS], own_s: vec![1.0; BINS], values, places: BTreeMap::new() }
     }
 
     fn of(players: Vec<PlayerProfile>) -> Option<Estimate> {
@@ -152,8 +152,7 @@ mod tests {
         assert_eq!((apart.rate, apart.degrees), (20.0, 7));
         assert!((apart.error - 5.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{apart:?}");
         // All do the same together, now more and now less.
-        let in_time =
-            of(vec![player(|block| if (block / BLOCKS_EACH).is_multiple_of(2) { 30.0 } else { 50.0 }); 8]).unwrap();
+        let in_time = of(vec![player(|bin| if (bin / BINS_EACH).is_multiple_of(2) { 30.0 } else { 50.0 }); 8]).unwrap();
         assert!(in_time.degrees == 15 && (in_time.error - 5.0 / 15.0_f64.sqrt()).abs() < 1e-9, "{in_time:?}");
     }
 
@@ -199,7 +198,7 @@ mod tests {
     fn who_has_hardly_played_says_nothing() {
         assert_eq!(of(Vec::new()), None);
         let mut short = player(|_| 1.0);
-        short.played_s = (0..BLOCKS).map(|block| if block < 3 { 2.0 } else { 0.0 }).collect();
+        short.played_s = (0..BINS).map(|bin| if bin < 3 { 2.0 } else { 0.0 }).collect();
         assert_eq!(of(vec![short; 2]), None);
         assert!(of(vec![player(|_| 1.0)]).is_some(), "one who played all the time does");
     }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! begins: what entered the tick --> packets of its senders
-//! done:   counters, who is here --> pending of this world and block --> shares, when world, block or people change
+//! done:   counters, who is here --> pending of this world and bin --> shares, when world, bin or people change
 //!         each second: places --> cells, metres, how many are near
 //! ```
 //!
@@ -34,7 +34,7 @@ use crate::{
     clock::WorldClocks,
     measures::{BYTES, INPUTS, INPUTS_CHANGED, JOURNEYS, Kinds, LOGINS, METRES, Measures, NEAR, NEAR_M, REQUESTS},
     outline::Outline,
-    profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, Sort, spell_of},
+    profile::{BINS, Cell, Measure, PlayerProfile, Profile, Sort, spell_of},
     times::OwnTimes,
     who::Who,
     worlds::{WorldSums, Worlds},
@@ -56,7 +56,7 @@ pub(crate) struct Gatherer<'a> {
     /// Whom each side is of.
     who: &'a [Who],
     begin_s: f64,
-    block_s: f64,
+    bin_s: f64,
     clocks: WorldClocks,
     worlds: HashMap<WorldId, Seen>,
     players: Vec<Player>,
@@ -86,18 +86,18 @@ struct Player {
     side: Option<usize>,
     last_input: Vec<u8>,
     played_s: Vec<f64>,
-    alone_s: Vec<f64>,
+    own_s: Vec<f64>,
     /// By measure.
-    values: Vec<Option<Box<[f64; BLOCKS]>>>,
+    values: Vec<Option<Box<[f64; BINS]>>>,
     places: BTreeMap<(u8, Cell), u32>,
 }
 
 impl Player {
-    fn add(&mut self, measure: usize, block: usize, value: f64) {
+    fn add(&mut self, measure: usize, bin: usize, value: f64) {
         if measure >= self.values.len() {
             self.values.resize_with(measure + 1, || None);
         }
-        self.values[measure].get_or_insert_with(|| Box::new([0.0; BLOCKS]))[block] += value;
+        self.values[measure].get_or_insert_with(|| Box::new([0.0; BINS]))[bin] += value;
     }
 }
 
@@ -128,7 +128,7 @@ struct Here {
 struct Pending {
     world: Option<WorldId>,
     /// `None`: it is left out.
-    block: Option<usize>,
+    bin: Option<usize>,
     seconds: f64,
     counted: BTreeMap<usize, u64>,
 }
@@ -142,7 +142,7 @@ impl<'a> Gatherer<'a> {
             outline,
             who,
             begin_s,
-            block_s: ((outline.seconds - begin_s) / BLOCKS as f64).max(f64::MIN_POSITIVE),
+            bin_s: ((outline.seconds - begin_s) / BINS as f64).max(f64::MIN_POSITIVE),
             clocks: WorldClocks::default(),
             worlds: HashMap::new(),
             players: Vec::new(),
@@ -172,23 +172,23 @@ impl<'a> Gatherer<'a> {
         };
         let mut profiles: Vec<Profile> = self.sides.into_iter().map(of_side).collect();
         for player in self.players {
-            let Player { side: Some(side), played_s, alone_s, values, places, .. } = player else { continue };
+            let Player { side: Some(side), played_s, own_s, values, places, .. } = player else { continue };
             if played_s.iter().all(|seconds| *seconds <= 0.0) {
                 continue;
             }
             let values = values.into_iter().enumerate();
-            let named = |(number, values): (usize, Option<Box<[f64; BLOCKS]>>)| {
+            let named = |(number, values): (usize, Option<Box<[f64; BINS]>>)| {
                 Some((self.measures.get(number).clone(), values?.to_vec()))
             };
             let values = values.filter_map(named).collect();
-            profiles[side].players.push(PlayerProfile { played_s, alone_s, values, places });
+            profiles[side].players.push(PlayerProfile { played_s, own_s, values, places });
         }
         profiles
     }
 
-    fn block(&self, at_s: f64) -> Option<usize> {
+    fn bin(&self, at_s: f64) -> Option<usize> {
         let since_s = at_s - self.begin_s;
-        (since_s >= 0.0).then(|| ((since_s / self.block_s) as usize).min(BLOCKS - 1))
+        (since_s >= 0.0).then(|| ((since_s / self.bin_s) as usize).min(BINS - 1))
     }
 
     fn player(&mut self, client: ClientKey) -> usize {
@@ -200,21 +200,21 @@ impl<'a> Gatherer<'a> {
         let number = known.unwrap_or(self.players.len());
         if known.is_none() {
             let side = self.who.iter().position(|who| who.includes(client_id));
-            let (played_s, alone_s) = (vec![0.0; BLOCKS], vec![0.0; BLOCKS]);
-            self.players.push(Player { side, played_s, alone_s, ..Player::default() });
+            let (played_s, own_s) = (vec![0.0; BINS], vec![0.0; BINS]);
+            self.players.push(Player { side, played_s, own_s, ..Player::default() });
         }
         self.by_key.insert(client, number);
         client_id.into_iter().for_each(|id| _ = self.by_client.insert(id, number));
         number
     }
 
-    fn note_message(&mut self, world: WorldId, block: usize, message: &InboxMessage<'_>) {
+    fn note_message(&mut self, world: WorldId, bin: usize, message: &InboxMessage<'_>) {
         let player = self.player(message.client);
         let player = &mut self.players[player];
         let Some(side) = player.side else { return };
         let mut seen = self.worlds.get_mut(&world);
         let mut add = |player: &mut Player, measure: usize, value: f64| {
-            player.add(measure, block, value);
+            player.add(measure, bin, value);
             seen.iter_mut().for_each(|seen| seen.sums[side].add(measure, value));
         };
         let (all, own) = match message.kind {
@@ -238,7 +238,7 @@ impl<'a> Gatherer<'a> {
         let Self { worlds, players, measures, times, pending, .. } = self;
         let world = pending.world.and_then(|world| worlds.get_mut(&world)).filter(|world| !world.here.is_empty());
         // What was taken meanwhile is over in any case.
-        let (Some(world), Some(block)) = (world, pending.block) else {
+        let (Some(world), Some(bin)) = (world, pending.bin) else {
             times.take(|_, _| {});
             pending.empty();
             return;
@@ -248,14 +248,14 @@ impl<'a> Gatherer<'a> {
         for here in &*here {
             let player = &mut players[here.player];
             if let Some(side) = player.side {
-                player.played_s[block] += pending.seconds;
-                player.add(*stay, block, pending.seconds);
+                player.played_s[bin] += pending.seconds;
+                player.add(*stay, bin, pending.seconds);
                 sums[side].played_s += pending.seconds;
                 sums[side].add(*stay, pending.seconds);
             }
         }
         let mut give = |measure: usize, value: f64| {
-            here.iter().for_each(|here| players[here.player].add(measure, block, value * share));
+            here.iter().for_each(|here| players[here.player].add(measure, bin, value * share));
             side.iter().for_each(|side| sums[*side].add(measure, value));
         };
         if side.is_some() {
@@ -267,8 +267,8 @@ impl<'a> Gatherer<'a> {
             }
         });
         if let Some(side) = *side {
-            here.iter().for_each(|here| players[here.player].alone_s[block] += pending.seconds);
-            sums[side].alone_s += pending.seconds * here.len() as f64;
+            here.iter().for_each(|here| players[here.player].own_s[bin] += pending.seconds);
+            sums[side].own_s += pending.seconds * here.len() as f64;
         }
         pending.empty();
     }
@@ -293,7 +293,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Where everybody is: once a second, and after a rest for all seconds of it, in which nobody has moved.
-    fn note_places(&mut self, block: Option<usize>, tick: &DoneTick<'_>) {
+    fn note_places(&mut self, bin: Option<usize>, tick: &DoneTick<'_>) {
         let Some(world) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(world.rate_hz);
         let places: Vec<Option<[f32; 2]>> = tick.world.places_of_players().map(|(_, place)| place).collect();
@@ -308,17 +308,16 @@ impl<'a> Gatherer<'a> {
             let before = std::mem::replace(&mut here.place, *place);
             let seconds = second.saturating_sub(std::mem::replace(&mut here.second, second)).min(REST_S_MAX);
             let player = &mut self.players[here.player];
-            let (Some(place), Some(side), Some(block), 1..) = (*place, player.side, block, seconds) else { continue };
+            let (Some(place), Some(side), Some(bin), 1..) = (*place, player.side, bin, seconds) else { continue };
             let cell @ [x_m, z_m] = cell_of(place);
-            *player.places.entry((spell_of(block), Cell { kind: world.kind.clone(), x_m, z_m })).or_default() +=
-                seconds;
+            *player.places.entry((spell_of(bin), Cell { kind: world.kind.clone(), x_m, z_m })).or_default() += seconds;
             let seconds = f64::from(seconds);
             let walked_m = before.map(|before| away_m(before, place)).filter(|way| *way <= WALK_M_MAX);
             let others = places.iter().enumerate().filter(|(other, _)| *other != index);
             let near = others.filter(|(_, other)| other.is_some_and(|other| away_m(other, place) <= NEAR_M));
             let (walked_m, near_s) = (walked_m.unwrap_or_default().into(), near.count() as f64 * seconds);
             for (measure, value) in [(METRES, walked_m), (NEAR, near_s)] {
-                player.add(measure, block, value);
+                player.add(measure, bin, value);
                 world.sums[side].add(measure, value);
             }
             let company = f64::from((met[&(side, cell)] - 1).min(PARTY_MAX - 1));
@@ -344,10 +343,10 @@ impl ReplayWatch for Gatherer<'_> {
     fn begins(&mut self, world: WorldId, plan: &WorldPlan, tick: &LoggedTick<'_>) {
         let at_s = self.clocks.at(world, plan.rate_hz, tick.tick);
         (self.tell_at_s)(at_s);
-        let block = self.block(at_s);
-        if (self.pending.world, self.pending.block) != (Some(world), block) {
+        let bin = self.bin(at_s);
+        if (self.pending.world, self.pending.bin) != (Some(world), bin) {
             self.share_out();
-            (self.pending.world, self.pending.block) = (Some(world), block);
+            (self.pending.world, self.pending.bin) = (Some(world), bin);
         }
         let (measures, sides) = (&mut self.measures, self.sides.len());
         let seen = self.worlds.entry(world).or_insert_with(|| Seen {
@@ -364,13 +363,13 @@ impl ReplayWatch for Gatherer<'_> {
         let rate = u32::from(seen.rate_hz);
         self.pending.seconds += f64::from(ticks.clamp(1, REST_S_MAX * rate)) / f64::from(rate);
         for entry in tick.entries().map_while(Result::ok) {
-            match (entry, block) {
-                (Entry::Arrival(arrival), Some(block)) => {
+            match (entry, bin) {
+                (Entry::Arrival(arrival), Some(bin)) => {
                     let player = self.player(arrival.client);
                     let measure = if arrival.from.is_none() { LOGINS } else { JOURNEYS };
-                    self.players[player].add(measure, block, 1.0);
+                    self.players[player].add(measure, bin, 1.0);
                 }
-                (Entry::Message(message), Some(block)) => self.note_message(world, block, &message),
+                (Entry::Message(message), Some(bin)) => self.note_message(world, bin, &message),
                 _ => {}
             }
         }
@@ -389,7 +388,7 @@ impl ReplayWatch for Gatherer<'_> {
         let Some(seen) = self.worlds.get_mut(&tick.id) else { return };
         let second = tick.world.ticks() / u32::from(seen.rate_hz);
         if std::mem::replace(&mut seen.second, second) != second {
-            self.note_places(self.pending.block, tick);
+            self.note_places(self.pending.bin, tick);
         }
     }
 

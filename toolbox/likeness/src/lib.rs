@@ -45,7 +45,7 @@ pub use fit::Fit;
 pub use inputs::{InputsError, RecordedInputs};
 pub use places::{PlaceShare, PlacesRow};
 pub use play_inputs::PlaysInputs;
-pub use profile::{BLOCKS, Cell, Measure, PlayerProfile, Profile, SPELLS, Sort};
+pub use profile::{BINS, Cell, Measure, PlayerProfile, Profile, SPELLS, Sort};
 pub use profiling::{Profiled, profile_in_turns, profile_sides};
 pub use verdict::Verdict;
 pub use who::{UnknownWho, Who};

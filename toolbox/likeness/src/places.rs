@@ -164,7 +164,7 @@ mod tests {
     use rand::Rng;
 
     use super::*;
-    use crate::profile::{BLOCKS, spell_of};
+    use crate::profile::{BINS, spell_of};
 
     /// Players who go from cell to cell of a row, around a favourite each.
     fn walkers(seed: u64, count: usize, shift: i32) -> Profile {
@@ -172,7 +172,7 @@ mod tests {
         let players = (0..count).map(|_| {
             let home = rng.random_range(0..10);
             let mut player = PlayerProfile::default();
-            for second in 0..BLOCKS * 10 {
+            for second in 0..BINS * 10 {
                 let x_m = 8 * (home + rng.random_range(0..6) + shift);
                 let cell = Cell { kind: "field".into(), x_m, z_m: 0 };
                 *player.places.entry((spell_of(second / 10), cell)).or_default() += 1;

@@ -1,13 +1,13 @@
-//! Profile: what players did and what that cost, player by player and block by block of a recording's time.
+//! Profile: what players did and what that cost, player by player and bin by bin of a recording's time.
 //!
 //! ```text
-//!   player 7    block 0   1   2  ...  47
+//!   player 7      bin 0   1   2  ...  47
 //!   played s       1.2 1.2 0.4 ...  0.0
 //!   packets         24  24   8 ...
 //!   casts          3.1 2.9 0.7 ...      what its worlds counted, in equal shares of those who were there
 //! ```
 //!
-//! Blocks, so that it can be asked how far a figure would be off in another stretch of the same play; players, so that it can be
+//! Bins, so that it can be asked how far a figure would be off in another stretch of the same play; players, so that it can be
 //! asked how far among others of their kind.
 
 use std::{
@@ -19,11 +19,11 @@ use serde::{Serialize, Serializer};
 
 use crate::worlds::Worlds;
 
-/// Blocks that a recording's time is cut into.
-pub const BLOCKS: usize = 48;
+/// Bins of a recording's time, which are as long as each other.
+pub const BINS: usize = 48;
 /// Spells that it is cut into for places: long ones, since a person stays where it is for a while.
 pub const SPELLS: usize = 8;
-const _: () = assert!(BLOCKS / SPELLS * SPELLS == BLOCKS && SPELLS <= 256);
+const _: () = assert!(BINS / SPELLS * SPELLS == BINS && SPELLS <= 256);
 
 /// What sort of measure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -87,26 +87,26 @@ pub struct Cell {
 /// What one player did.
 #[derive(Debug, Clone, Default)]
 pub struct PlayerProfile {
-    /// In each block (s).
+    /// In each bin (s).
     pub played_s: Vec<f64>,
-    /// The part of it in worlds whose costs are its side's alone (s).
-    pub alone_s: Vec<f64>,
-    /// In each block, for each measure; a measure that is not there is zero.
+    /// The part of it while all who were in its world were of its side (s).
+    pub own_s: Vec<f64>,
+    /// In each bin, for each measure; a measure that is not there is zero.
     pub values: BTreeMap<Measure, Vec<f64>>,
     /// How long it was in each cell, by spell (s).
     pub places: BTreeMap<(u8, Cell), u32>,
 }
 
 impl PlayerProfile {
-    /// The time that figures of a sort are of (s), in each block.
+    /// The time that figures of a sort are of (s), in each bin.
     pub(crate) fn exposure_s(&self, sort: Sort) -> &[f64] {
-        if sort.is_of_worlds() { &self.alone_s } else { &self.played_s }
+        if sort.is_of_worlds() { &self.own_s } else { &self.played_s }
     }
 }
 
-/// The spell that a block is of.
-pub(crate) fn spell_of(block: usize) -> u8 {
-    (block.min(BLOCKS - 1) * SPELLS / BLOCKS) as u8
+/// The spell that a bin is of.
+pub(crate) fn spell_of(bin: usize) -> u8 {
+    (bin.min(BINS - 1) * SPELLS / BINS) as u8
 }
 
 /// The load profile of some players.
@@ -128,8 +128,8 @@ impl Profile {
 
     /// Of the time that they played, how much was in worlds with players who are not of this side.
     pub fn shared_share(&self) -> f64 {
-        let (played, alone) = (self.played_s(), self.players.iter().flat_map(|player| &player.alone_s).sum::<f64>());
-        if played > 0.0 { (1.0 - alone / played).max(0.0) } else { 0.0 }
+        let (played_s, own_s) = (self.played_s(), self.players.iter().flat_map(|player| &player.own_s).sum::<f64>());
+        if played_s > 0.0 { (1.0 - own_s / played_s).max(0.0) } else { 0.0 }
     }
 
     /// How many measures of a sort there are.

@@ -13,13 +13,13 @@
 
 use crate::{
     permutation::Part,
-    profile::{BLOCKS, Measure, Profile},
+    profile::{BINS, Measure, Profile},
 };
 
 /// Stretches of time.
 pub(crate) const STRETCHES: usize = 16;
-pub(crate) const BLOCKS_EACH: usize = BLOCKS / STRETCHES;
-const _: () = assert!(BLOCKS_EACH * STRETCHES == BLOCKS);
+pub(crate) const BINS_EACH: usize = BINS / STRETCHES;
+const _: () = assert!(BINS_EACH * STRETCHES == BINS);
 /// Fewer stretches with anybody in them say nothing.
 pub(crate) const STRETCHES_MIN: usize = 6;
 /// Over so many worlds what happens in one of them evens out.
@@ -33,11 +33,11 @@ pub(crate) type Stretches = [Part; STRETCHES];
 pub(crate) fn stretches(profile: &Profile, measure: &Measure) -> Stretches {
     let mut stretches = [(0.0, 0.0); STRETCHES];
     for player in &profile.players {
-        for (block, seconds) in player.exposure_s(measure.sort).iter().enumerate() {
-            stretches[block / BLOCKS_EACH].1 += seconds;
+        for (bin, seconds) in player.exposure_s(measure.sort).iter().enumerate() {
+            stretches[bin / BINS_EACH].1 += seconds;
         }
-        for (block, value) in player.values.get(measure).into_iter().flatten().enumerate() {
-            stretches[block / BLOCKS_EACH].0 += value;
+        for (bin, value) in player.values.get(measure).into_iter().flatten().enumerate() {
+            stretches[bin / BINS_EACH].0 += value;
         }
     }
     stretches
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::{
         profile::{PlayerProfile, Sort},
-        worlds::tests::each_alone,
+        worlds::tests::each_in_its_own,
     };
 
     /// Of sides that are as long as that and in so many worlds.
@@ -100,9 +100,9 @@ mod tests {
         b: impl Fn(usize) -> Part,
     ) -> Option<InPairs> {
         let measure = Measure::new(Sort::Packets, "inputs");
-        let values = [(measure.clone(), vec![1.0; BLOCKS])].into();
-        let player = PlayerProfile { played_s: vec![1.0; BLOCKS], values, ..PlayerProfile::default() };
-        let worlds = each_alone(&vec![player; worlds]);
+        let values = [(measure.clone(), vec![1.0; BINS])].into();
+        let player = PlayerProfile { played_s: vec![1.0; BINS], values, ..PlayerProfile::default() };
+        let worlds = each_in_its_own(&vec![player; worlds]);
         let sides = seconds.map(|seconds| Profile { seconds, worlds: worlds.clone(), ..Profile::default() });
         in_pairs([&sides[0], &sides[1]], &measure, &[std::array::from_fn(a), std::array::from_fn(b)])
     }

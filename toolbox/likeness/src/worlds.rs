@@ -23,7 +23,7 @@ pub(crate) struct WorldSums {
     /// Of all its players together (s).
     pub played_s: f64,
     /// The part of it while all who were there were of this side (s).
-    pub alone_s: f64,
+    pub own_s: f64,
     /// By number of the measure.
     values: Vec<f64>,
 }
@@ -75,7 +75,7 @@ impl Worlds {
         let number = self.numbers.get(measure);
         let worlds = number.into_iter().flat_map(|number| self.worlds.iter().map(|world| (*number, world)));
         let parts = worlds.map(|(number, world)| {
-            let exposure_s = if measure.sort.is_of_worlds() { world.alone_s } else { world.played_s };
+            let exposure_s = if measure.sort.is_of_worlds() { world.own_s } else { world.played_s };
             (&*world.kind, (world.values.get(number).copied().unwrap_or(0.0), exposure_s))
         });
         parts.filter(|(_, (_, seconds))| *seconds > 0.0)
@@ -88,7 +88,7 @@ pub(crate) mod tests {
     use crate::profile::{PlayerProfile, Sort};
 
     /// Everybody in a world of its own.
-    pub(crate) fn each_alone(players: &[PlayerProfile]) -> Worlds {
+    pub(crate) fn each_in_its_own(players: &[PlayerProfile]) -> Worlds {
         shared_by(players, 1)
     }
 
@@ -99,7 +99,7 @@ pub(crate) mod tests {
             let mut world = WorldSums::new("own".into());
             for player in players {
                 world.played_s += player.played_s.iter().sum::<f64>();
-                world.alone_s += player.alone_s.iter().sum::<f64>();
+                world.own_s += player.own_s.iter().sum::<f64>();
                 for (number, measure) in measures.iter().enumerate() {
                     world.add(number, player.values.get(measure).map_or(0.0, |values| values.iter().sum()));
                 }
@@ -113,7 +113,7 @@ pub(crate) mod tests {
     /// A second in each of these, with so much done.
     fn worlds(values: &[(&str, f64)]) -> Worlds {
         let world = |(kind, value): &(&str, f64)| {
-            let mut world = WorldSums { kind: (*kind).into(), played_s: 1.0, alone_s: 1.0, values: Vec::new() };
+            let mut world = WorldSums { kind: (*kind).into(), played_s: 1.0, own_s: 1.0, values: Vec::new() };
             world.add(0, *value);
             world
         };

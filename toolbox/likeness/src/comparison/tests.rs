@@ -7,15 +7,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 use crate::{
-    profile::{BLOCKS, PlayerProfile},
-    worlds::{Worlds, tests::each_alone},
+    profile::{BINS, PlayerProfile},
+    worlds::{Worlds, tests::each_in_its_own},
 };
 
 mod unlike;
 
 /// What is played: 40 players for 20 minutes, each busier or lazier than others, in minutes that are busier or quieter for all.
 const PLAYERS: usize = 40;
-const BLOCK_S: f64 = 25.0;
+const BIN_S: f64 = 25.0;
 
 /// How often a player does something on average (1/s), how far players and minutes are apart.
 const PLAYED: [(Sort, &str, f64, f64, f64); 8] = [
@@ -43,25 +43,20 @@ fn by_chance(rng: &mut Xoshiro256PlusPlus, expected: f64) -> f64 {
 fn profile(seed: u64, players: usize, more: (&str, f64)) -> Profile {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let minutes: Vec<Vec<f64>> =
-        PLAYED.iter().map(|(.., apart)| (0..BLOCKS).map(|_| 1.0 + apart * normal(&mut rng)).collect()).collect();
+        PLAYED.iter().map(|(.., apart)| (0..BINS).map(|_| 1.0 + apart * normal(&mut rng)).collect()).collect();
     let mut player = |_| {
         let mut values = BTreeMap::new();
         for ((sort, name, rate, apart, _), minutes) in PLAYED.iter().zip(&minutes) {
             let factor = if *name == more.0 { 1.0 + more.1 } else { 1.0 };
-            let own = (1.0 + apart * normal(&mut rng)).max(0.1) * factor * rate * BLOCK_S;
-            let blocks = minutes.iter().map(|minute| by_chance(&mut rng, own * minute)).collect();
-            values.insert(Measure::new(*sort, name), blocks);
+            let own = (1.0 + apart * normal(&mut rng)).max(0.1) * factor * rate * BIN_S;
+            let bins = minutes.iter().map(|minute| by_chance(&mut rng, own * minute)).collect();
+            values.insert(Measure::new(*sort, name), bins);
         }
-        PlayerProfile {
-            played_s: vec![BLOCK_S; BLOCKS],
-            alone_s: vec![BLOCK_S; BLOCKS],
-            values,
-            places: BTreeMap::new(),
-        }
+        PlayerProfile { played_s: vec![BIN_S; BINS], own_s: vec![BIN_S; BINS], values, places: BTreeMap::new() }
     };
     let players: Vec<PlayerProfile> = (0..players).map(&mut player).collect();
-    let worlds = each_alone(&players);
-    Profile { seconds: BLOCK_S * BLOCKS as f64, players, worlds, company: 0.0 }
+    let worlds = each_in_its_own(&players);
+    Profile { seconds: BIN_S * BINS as f64, players, worlds, company: 0.0 }
 }
 
 #[test]
@@ -118,7 +113,7 @@ fn what_is_done_by_15_percent_more_is_named_in_twenty_pairs_of_twenty() {
 fn in_rounds(mut profile: Profile) -> Profile {
     for player in &mut profile.players {
         let casts = player.values.get_mut(&Measure::new(Sort::Counts, "casts")).expect("it is played");
-        casts.iter_mut().enumerate().for_each(|(block, casts)| *casts *= [0.1, 0.7, 1.4, 1.8, 1.0][block % 5]);
+        casts.iter_mut().enumerate().for_each(|(bin, casts)| *casts *= [0.1, 0.7, 1.4, 1.8, 1.0][bin % 5]);
     }
     profile
 }
@@ -153,8 +148,8 @@ fn one_who_plays_as_others_do_has_nothing_named() {
 fn with_jackpots(seed: u64, mut profile: Profile) -> Profile {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(!seed);
     for player in &mut profile.players {
-        let blocks = (0..BLOCKS).map(|_| f64::from(rng.random_bool(1.0 / BLOCKS as f64))).collect();
-        player.values.insert(Measure::new(Sort::Counts, "jackpots"), blocks);
+        let bins = (0..BINS).map(|_| f64::from(rng.random_bool(1.0 / BINS as f64))).collect();
+        player.values.insert(Measure::new(Sort::Counts, "jackpots"), bins);
     }
     profile
 }
@@ -227,7 +222,7 @@ fn what_makes_figures_hard_to_read_is_told() {
     assert!(found.remarks.iter().any(|remark| remark.starts_with("a is 1200 s long and b 300 s")), "{found:?}");
     assert!(found.rows.iter().all(|row| !row.in_pairs));
     let mut beside = profile(3, 10, ("", 0.0));
-    beside.players.iter_mut().for_each(|player| player.alone_s.fill(BLOCK_S / 2.0));
+    beside.players.iter_mut().for_each(|player| player.own_s.fill(BIN_S / 2.0));
     let found = Comparison::of(&beside, &profile(4, 10, ("", 0.0)));
     let told = "50 % of the time of a is in worlds with players who are not of its side";
     assert!(found.remarks.iter().any(|remark| remark.starts_with(told)), "{found:?}");

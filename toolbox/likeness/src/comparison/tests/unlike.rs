@@ -44,26 +44,22 @@ impl Spread {
 /// `more`: a measure that is done by 15 % more.
 fn unlike(seed: u64, players: usize, more: &str) -> Profile {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    // A deviation of 1, cheaper than a normal one: there are many blocks.
+    // A deviation of 1, cheaper than a normal one: there are many bins.
     let noise = |rng: &mut Xoshiro256PlusPlus| (rng.random::<f64>() - 0.5) * 12.0_f64.sqrt();
     let mut players: Vec<PlayerProfile> = (0..players)
-        .map(|_| PlayerProfile {
-            played_s: vec![BLOCK_S; BLOCKS],
-            alone_s: vec![BLOCK_S; BLOCKS],
-            ..PlayerProfile::default()
-        })
+        .map(|_| PlayerProfile { played_s: vec![BIN_S; BINS], own_s: vec![BIN_S; BINS], ..PlayerProfile::default() })
         .collect();
     for (name, spread) in MEASURES {
-        let expected = 2.0 * BLOCK_S * if name == more { 1.15 } else { 1.0 };
-        let minutes: Vec<f64> = (0..BLOCKS).map(|_| 1.0 + 0.02 * normal(&mut rng)).collect();
+        let expected = 2.0 * BIN_S * if name == more { 1.15 } else { 1.0 };
+        let minutes: Vec<f64> = (0..BINS).map(|_| 1.0 + 0.02 * normal(&mut rng)).collect();
         for player in &mut players {
             let own = expected * spread.draw(&mut rng);
-            let block = |minute: &f64| (own * minute + (own * minute).sqrt() * noise(&mut rng)).round().max(0.0);
-            player.values.insert(Measure::new(Sort::Counts, name), minutes.iter().map(block).collect());
+            let bin = |minute: &f64| (own * minute + (own * minute).sqrt() * noise(&mut rng)).round().max(0.0);
+            player.values.insert(Measure::new(Sort::Counts, name), minutes.iter().map(bin).collect());
         }
     }
-    let worlds = each_alone(&players);
-    Profile { seconds: BLOCK_S * BLOCKS as f64, players, worlds, company: 0.0 }
+    let worlds = each_in_its_own(&players);
+    Profile { seconds: BIN_S * BINS as f64, players, worlds, company: 0.0 }
 }
 
 /// In how many of so many equal pairs something is named.
@@ -97,21 +93,21 @@ fn of_worlds(seed: u64, count: usize, more: f64) -> Profile {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut players = Vec::new();
     for _ in 0..count {
-        let mut world = |block: usize| [0.1, 0.7, 1.4, 1.8, 1.0][block % 5] * (1.0 + 0.3 * normal(&mut rng)).max(0.0);
-        let minutes: Vec<f64> = (0..BLOCKS).map(&mut world).collect();
+        let mut world = |bin: usize| [0.1, 0.7, 1.4, 1.8, 1.0][bin % 5] * (1.0 + 0.3 * normal(&mut rng)).max(0.0);
+        let minutes: Vec<f64> = (0..BINS).map(&mut world).collect();
         let lasting = (1.0 + 0.15 * normal(&mut rng)).max(0.05) * more;
         for _ in 0..SIZE {
             let casts = minutes.iter().map(|minute| by_chance(&mut rng, 50.0 * minute * lasting)).collect();
             players.push(PlayerProfile {
-                played_s: vec![BLOCK_S; BLOCKS],
-                alone_s: vec![BLOCK_S; BLOCKS],
+                played_s: vec![BIN_S; BINS],
+                own_s: vec![BIN_S; BINS],
                 values: BTreeMap::from([(Measure::new(Sort::Counts, "casts"), casts)]),
                 ..PlayerProfile::default()
             });
         }
     }
     let worlds = shared_by(&players, SIZE);
-    Profile { seconds: BLOCK_S * BLOCKS as f64, players, worlds, company: 0.0 }
+    Profile { seconds: BIN_S * BINS as f64, players, worlds, company: 0.0 }
 }
 
 /// Those who share a world are no four draws, and a world that differs for as long as it lasts is no up and down.
