@@ -23,7 +23,7 @@ use crate::{
     permutation::is_beyond_permutations,
     places::{self, PlacesRow},
     profile::{Measure, Profile, Sort},
-    stretches::APART_MAX,
+    stretches::SCHEDULE_DIFFERENCE_MAX,
     verdict::Verdict,
 };
 
@@ -147,7 +147,7 @@ fn remarks(a: &Side, b: &Side) -> Vec<String> {
              times differ for that alone; record as many of both"
         ));
     }
-    if (a.seconds - b.seconds).abs() > APART_MAX * a.seconds.max(b.seconds) {
+    if (a.seconds - b.seconds).abs() > SCHEDULE_DIFFERENCE_MAX * a.seconds.max(b.seconds) {
         remarks.push(format!(
             "a is {:.0} s long and b {:.0} s: what comes early or late is another part of each, so intervals are wider; record for as long",
             a.seconds, b.seconds
@@ -235,7 +235,7 @@ struct Found {
 }
 
 fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
-    let times = student_two_sided(level, a.degrees_beside(b).min(b.degrees_beside(a)));
+    let quantile = student_two_sided(level, a.degrees_beside(b).min(b.degrees_beside(a)));
     let is_rare = a.total + b.total < TOTAL_MIN;
     let verdict_of = |low: f64, middle: f64, high: f64| {
         if !is_rare && low > 1.0 && middle > 1.0 + LIMIT {
@@ -252,12 +252,12 @@ fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
     // it would have come to it.
     if a.rate <= 0.0 || b.rate <= 0.0 {
         let (verdict, has, none) = if a.rate > 0.0 { (Verdict::Less, a, b) } else { (Verdict::More, b, a) };
-        let is_certain = !is_rare && has.is_missed_by(none, times, level);
+        let is_certain = !is_rare && has.is_missed_by(none, quantile, level);
         return Found { verdict: if is_certain { verdict } else { Verdict::Unclear }, percent: None };
     }
     let (shift, error) = ((b.rate / a.rate).ln(), a.error_share(b).hypot(b.error_share(a)));
-    let [low, middle, high] = [-times, 0.0, times].map(|times| (shift + times * error).exp());
-    let (least, most) = fieller((a.rate, times * a.error_beside(b)), (b.rate, times * b.error_beside(a)));
+    let [low, middle, high] = [-quantile, 0.0, quantile].map(|errors| (shift + errors * error).exp());
+    let (least, most) = fieller((a.rate, quantile * a.error_beside(b)), (b.rate, quantile * b.error_beside(a)));
     let (low, high) = (low.min(least), high.max(most));
     Found {
         verdict: verdict_of(low, middle, high),
@@ -265,9 +265,11 @@ fn ratio(a: &Estimate, b: &Estimate, level: f64) -> Found {
     }
 }
 
-/// Between which ratios `b / a` lies, if each may be off by so much (Fieller's). Without an upper end if `a` may be none.
-fn fieller((a, a_off): (f64, f64), (b, b_off): (f64, f64)) -> (f64, f64) {
-    let [least_a, least_b] = [(a, a_off), (b, b_off)].map(|(rate, off)| rate.powi(2) - off.powi(2));
+/// Between which ratios `b / a` lies (Fieller's), of two rates with half the width of the interval of each. Without an upper end if `a` may
+/// be none.
+fn fieller((a, a_half_width): (f64, f64), (b, b_half_width): (f64, f64)) -> (f64, f64) {
+    let squares = |rate: f64, half_width: f64| rate.powi(2) - half_width.powi(2);
+    let (least_a, least_b) = (squares(a, a_half_width), squares(b, b_half_width));
     let root = a * b + ((a * b).powi(2) - least_a * least_b).max(0.0).sqrt();
     (if least_b > 0.0 { least_b / root } else { 0.0 }, if least_a > 0.0 { root / least_a } else { f64::INFINITY })
 }

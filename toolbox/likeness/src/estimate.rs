@@ -31,8 +31,8 @@ pub(crate) struct Estimate {
     /// In how much time of all players together (s).
     pub exposure_s: f64,
     pub players: usize,
-    /// How far players are apart: the deviation of one, as a share of the rate. `None` where they are few.
-    pub apart: Option<f64>,
+    /// The standard deviation of players, as a share of the rate. `None` where they are few.
+    pub deviation_share: Option<f64>,
     /// Whether stretches of time were held against those of the other side in pairs.
     pub is_in_pairs: bool,
 }
@@ -57,16 +57,16 @@ impl Estimate {
 
     /// How far so many players are from all, by how far those of the other side are apart: where these are too few to tell.
     fn borrowed(&self, other: &Self) -> Option<f64> {
-        let apart = other.apart.filter(|_| self.apart.is_none())?;
-        Some(apart / (self.players.max(1) as f64).sqrt())
+        let deviation_share = other.deviation_share.filter(|_| self.deviation_share.is_none())?;
+        Some(deviation_share / (self.players.max(1) as f64).sqrt())
     }
 
     /// Whether this is beyond doubt more than nothing, beside a side that never had it: at the least rate that may be meant, those
-    /// few players, in the time that they had, would have come by it but for one time in `1 / level`. `times`: how many errors the
+    /// few players, in the time that they had, would have come by it but for one time in `1 / level`. `quantile`: how many errors the
     /// least rate is away.
-    pub fn is_missed_by(&self, none: &Self, times: f64, level: f64) -> bool {
-        let among_players = self.apart.unwrap_or(0.0) * self.rate / (none.players.max(1) as f64).sqrt();
-        let least = self.rate - times * self.error.max(among_players);
+    pub fn is_missed_by(&self, none: &Self, quantile: f64, level: f64) -> bool {
+        let among_players = self.deviation_share.unwrap_or(0.0) * self.rate / (none.players.max(1) as f64).sqrt();
+        let least = self.rate - quantile * self.error.max(among_players);
         // What comes in lumps, as time does and bytes, comes as rarely as its lumps: of counts that come by chance one by one the
         // variance is what was counted, of lumps so many times more.
         let lump = (self.error.powi(2) * self.exposure_s / self.rate).max(1.0);
@@ -87,22 +87,32 @@ fn estimate(profile: &Profile, measure: &Measure, by_time: &Stretches, pairs: Op
     let total: f64 = by_player.iter().map(|part| part.0).sum();
     let exposure_s: f64 = by_player.iter().map(|part| part.1).sum();
     let rate = total / exposure_s;
-    let off = |parts: &[Part]| squares_off(parts, rate).sqrt();
-    let of = |parts: &[Part], least: usize| (parts.len() >= least).then(|| (off(parts), parts.len() as u32 - 1));
+    let error_of_total = |parts: &[Part]| variance_of_total(parts, rate).sqrt();
+    let of =
+        |parts: &[Part], least: usize| (parts.len() >= least).then(|| (error_of_total(parts), parts.len() as u32 - 1));
     let of_time = of(&by_time, STRETCHES_MIN);
     let errors = match pairs {
         None => [of_time, of(&by_player, PLAYERS_MIN), None],
         Some(InPairs { factor, degrees }) => {
-            let of_time = of_time.map(|(off, of_own)| (off * factor, degrees.min(of_own)));
+            let of_time = of_time.map(|(error, of_own)| (error * factor, degrees.min(of_own)));
             [of_time, of(&by_player, PLAYERS_MIN), profile.worlds.error(measure)]
         }
     };
     let (largest, degrees) = errors.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0))?;
     let players = by_player.len();
     let is_enough = players >= PLAYERS_MIN && rate > 0.0;
-    let apart = is_enough.then(|| off(&by_player) / exposure_s * (players as f64).sqrt() / rate);
+    let deviation_share = is_enough.then(|| error_of_total(&by_player) / exposure_s * (players as f64).sqrt() / rate);
     let (error, is_in_pairs) = (largest / exposure_s, pairs.is_some());
-    rate.is_finite().then_some(Estimate { rate, error, degrees, total, exposure_s, players, apart, is_in_pairs })
+    rate.is_finite().then_some(Estimate {
+        rate,
+        error,
+        degrees,
+        total,
+        exposure_s,
+        players,
+        deviation_share,
+        is_in_pairs,
+    })
 }
 
 /// What each player who played did, and in how much time (s).
@@ -115,7 +125,7 @@ pub(crate) fn by_player(profile: &Profile, measure: &Measure) -> Vec<Part> {
 }
 
 /// The variance of a total, by how far its parts are from the rate (Cochran, Sampling Techniques, 6.4, for the error of a ratio of sums).
-pub(crate) fn squares_off(parts: &[Part], rate: f64) -> f64 {
+pub(crate) fn variance_of_total(parts: &[Part], rate: f64) -> f64 {
     let count = parts.len() as f64;
     let squares: f64 = parts.iter().map(|(value, seconds)| (value - rate * seconds).powi(2)).sum();
     squares * count / (count - 1.0)
@@ -148,9 +158,9 @@ mod tests {
         assert_eq!((even.rate, even.error, even.total), (20.0, 0.0, 40.0 * 48.0 * 8.0));
         // Each is as it is all the time.
         let players = (0..8).map(|number| player(move |_| if number % 2 == 0 { 30.0 } else { 50.0 })).collect();
-        let apart = of(players).unwrap();
-        assert_eq!((apart.rate, apart.degrees), (20.0, 7));
-        assert!((apart.error - 5.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{apart:?}");
+        let unlike = of(players).unwrap();
+        assert_eq!((unlike.rate, unlike.degrees), (20.0, 7));
+        assert!((unlike.error - 5.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{unlike:?}");
         // All do the same together, now more and now less.
         let in_time = of(vec![player(|bin| if (bin / BINS_EACH).is_multiple_of(2) { 30.0 } else { 50.0 }); 8]).unwrap();
         assert!(in_time.degrees == 15 && (in_time.error - 5.0 / 15.0_f64.sqrt()).abs() < 1e-9, "{in_time:?}");
@@ -158,14 +168,14 @@ mod tests {
 
     #[test]
     fn what_one_side_never_had_is_missed_if_it_would_have_come_to_that() {
-        let has = |rate: f64, error: f64, apart: Option<f64>| Estimate {
+        let has = |rate: f64, error: f64, deviation_share: Option<f64>| Estimate {
             rate,
             error,
             degrees: 39,
             total: rate * 48_000.0,
             exposure_s: 48_000.0,
             players: 40,
-            apart,
+            deviation_share,
             is_in_pairs: false,
         };
         let none = |players: usize| Estimate {
@@ -175,7 +185,7 @@ mod tests {
             total: 0.0,
             exposure_s: 1_200.0 * players as f64,
             players,
-            apart: None,
+            deviation_share: None,
             is_in_pairs: false,
         };
         let check = |has: Estimate, players: usize, expect: bool| {

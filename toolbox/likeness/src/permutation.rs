@@ -26,14 +26,14 @@ pub(crate) fn is_beyond_permutations(a: &[Part], b: &[Part], level: f64) -> bool
     let sum = |parts: &[Part]| parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     let mut parts = [fewer, more].concat();
     let all = sum(&parts);
-    let apart = |own: Part| (own.0 / own.1 - (all.0 - own.0) / (all.1 - own.1)).abs();
-    let recorded = apart(sum(fewer));
+    let difference = |own: Part| (own.0 / own.1 - (all.0 - own.0) / (all.1 - own.1)).abs();
+    let recorded = difference(sum(fewer));
     let count = ((BEYOND / level).ceil() as usize).min(PERMUTATIONS_MAX);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let (mut as_far, mut farther) = (1, 0);
     for _ in 0..count {
         let (drawn, _) = parts.partial_shuffle(&mut rng, fewer.len());
-        let permuted = apart(sum(drawn));
+        let permuted = difference(sum(drawn));
         as_far += usize::from(permuted >= recorded * (1.0 - SAME));
         farther += usize::from(permuted > recorded * (1.0 + SAME));
     }

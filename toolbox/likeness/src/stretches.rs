@@ -24,8 +24,8 @@ const _: () = assert!(BINS_EACH * STRETCHES == BINS);
 pub(crate) const STRETCHES_MIN: usize = 6;
 /// Over so many worlds what happens in one of them evens out.
 const WORLDS_MIN: f64 = 16.0;
-/// Two sides whose lengths, or times in which they are there, are farther apart have no schedule in common, as a share.
-pub(crate) const APART_MAX: f64 = 0.05;
+/// Two sides whose lengths, or times in which they are there, differ by a larger share than this have no schedule in common.
+pub(crate) const SCHEDULE_DIFFERENCE_MAX: f64 = 0.05;
 
 /// What was done in each, and in how much time of all players together (s).
 pub(crate) type Stretches = [Part; STRETCHES];
@@ -56,13 +56,14 @@ pub(crate) struct InPairs {
 pub(crate) fn in_pairs(sides: [&Profile; 2], measure: &Measure, stretches: &[Stretches; 2]) -> Option<InPairs> {
     let [a, b] = sides.map(|side| side.seconds);
     let is_spread = sides.iter().all(|side| side.worlds.spread(measure) >= WORLDS_MIN);
-    if !is_spread || (a - b).abs() > APART_MAX * a.max(b) || apart(stretches) > APART_MAX {
+    let is_as_long = (a - b).abs() <= SCHEDULE_DIFFERENCE_MAX * a.max(b);
+    if !is_spread || !is_as_long || presence_distance(stretches) > SCHEDULE_DIFFERENCE_MAX {
         return None;
     }
-    let off = stretches.map(|stretches| off_by(&stretches));
+    let deviations = stretches.map(|stretches| deviations(&stretches));
     let (mut own, mut together, mut pairs) = (0.0, 0.0, 0);
-    for (a, b) in off[0].iter().zip(&off[1]) {
-        let squares: f64 = [a, b].into_iter().flatten().map(|off| off * off).sum();
+    for (a, b) in deviations[0].iter().zip(&deviations[1]) {
+        let squares: f64 = [a, b].into_iter().flatten().map(|deviation| deviation * deviation).sum();
         own += squares;
         together += if let (Some(a), Some(b)) = (a, b) { (b - a).powi(2) } else { squares };
         pairs += u32::from(a.is_some() && b.is_some());
@@ -72,14 +73,14 @@ pub(crate) fn in_pairs(sides: [&Profile; 2], measure: &Measure, stretches: &[Str
 }
 
 /// Which part of their time two sides are there in other stretches than each other [0 to 1].
-fn apart(stretches: &[Stretches; 2]) -> f64 {
+fn presence_distance(stretches: &[Stretches; 2]) -> f64 {
     let [of_a, of_b] = stretches.map(|stretches| stretches.iter().map(|part| part.1).sum::<f64>());
     let pairs = stretches[0].iter().zip(&stretches[1]);
     pairs.map(|(a, b)| (a.1 / of_a - b.1 / of_b).abs()).sum::<f64>() / 2.0
 }
 
-/// By how much each puts the rate of all off, as a share of that. `None`: nobody was there.
-fn off_by(stretches: &Stretches) -> [Option<f64>; STRETCHES] {
+/// By how much each moves the rate of all, as a share of that. `None`: nobody was there.
+fn deviations(stretches: &Stretches) -> [Option<f64>; STRETCHES] {
     let (total, exposure) = stretches.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     stretches.map(|(value, seconds)| (seconds > 0.0 && total > 0.0).then(|| value / total - seconds / exposure))
 }

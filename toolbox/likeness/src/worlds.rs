@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{estimate::squares_off, permutation::Part, profile::Measure};
+use crate::{estimate::variance_of_total, permutation::Part, profile::Measure};
 
 /// The worlds of a profile.
 #[derive(Debug, Clone, Default)]
@@ -55,15 +55,15 @@ impl Worlds {
         if squares > 0.0 { sum * sum / squares } else { 0.0 }
     }
 
-    /// How far the total of a measure may be off, by how far worlds are from their kind, with the degrees of freedom of that (Satterthwaite,
-    /// An Approximate Distribution of Estimates of Variance Components, 1946). `None`: no two worlds of a kind differ.
+    /// The standard error of a measure's total, by how far worlds are from their kind, with its degrees of freedom (Satterthwaite, An
+    /// Approximate Distribution of Estimates of Variance Components, 1946). `None`: no two worlds of a kind differ.
     pub(crate) fn error(&self, measure: &Measure) -> Option<(f64, u32)> {
         let mut kinds: BTreeMap<&str, Vec<Part>> = BTreeMap::new();
         self.parts(measure).for_each(|(kind, part)| kinds.entry(kind).or_default().push(part));
         let (mut variance, mut each) = (0.0, 0.0);
         for parts in kinds.values().filter(|parts| parts.len() > 1) {
             let (value, seconds) = parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-            let of_kind = squares_off(parts, value / seconds);
+            let of_kind = variance_of_total(parts, value / seconds);
             variance += of_kind;
             each += of_kind.powi(2) / (parts.len() - 1) as f64;
         }
@@ -134,9 +134,9 @@ pub(crate) mod tests {
         let even = worlds(&[[("own", 7.0); 10].as_slice(), &[("hub", 99.0)]].concat());
         assert_eq!(even.error(&casts), None, "a hub is no hideout");
         // Five are 1 above their kind and five below: ten times 10 / 9.
-        let apart = [[("own", 6.0); 5], [("own", 8.0); 5]].concat();
-        let (off, degrees) = worlds(&[apart.as_slice(), &[("hub", 99.0)]].concat()).error(&casts).unwrap();
-        assert!((off - (100.0_f64 / 9.0).sqrt()).abs() < 1e-9 && degrees == 9, "{off}, {degrees}");
+        let unlike = [[("own", 6.0); 5], [("own", 8.0); 5]].concat();
+        let (error, degrees) = worlds(&[unlike.as_slice(), &[("hub", 99.0)]].concat()).error(&casts).unwrap();
+        assert!((error - (100.0_f64 / 9.0).sqrt()).abs() < 1e-9 && degrees == 9, "{error}, {degrees}");
         assert_eq!(Worlds::default().error(&casts), None);
     }
 }

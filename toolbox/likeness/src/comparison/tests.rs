@@ -17,7 +17,7 @@ mod unlike;
 const PLAYERS: usize = 40;
 const BIN_S: f64 = 25.0;
 
-/// How often a player does something on average (1/s), how far players and minutes are apart.
+/// How often a player does something on average (1/s), and the deviations of players and of minutes as shares of that.
 const PLAYED: [(Sort, &str, f64, f64, f64); 8] = [
     (Sort::Packets, "inputs", 20.0, 0.0, 0.001),
     (Sort::Packets, "requests", 0.8, 0.04, 0.02),
@@ -43,12 +43,12 @@ fn by_chance(rng: &mut Xoshiro256PlusPlus, expected: f64) -> f64 {
 fn profile(seed: u64, players: usize, more: (&str, f64)) -> Profile {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let minutes: Vec<Vec<f64>> =
-        PLAYED.iter().map(|(.., apart)| (0..BINS).map(|_| 1.0 + apart * normal(&mut rng)).collect()).collect();
+        PLAYED.iter().map(|(.., deviation)| (0..BINS).map(|_| 1.0 + deviation * normal(&mut rng)).collect()).collect();
     let mut player = |_| {
         let mut values = BTreeMap::new();
-        for ((sort, name, rate, apart, _), minutes) in PLAYED.iter().zip(&minutes) {
+        for ((sort, name, rate, deviation, _), minutes) in PLAYED.iter().zip(&minutes) {
             let factor = if *name == more.0 { 1.0 + more.1 } else { 1.0 };
-            let own = (1.0 + apart * normal(&mut rng)).max(0.1) * factor * rate * BIN_S;
+            let own = (1.0 + deviation * normal(&mut rng)).max(0.1) * factor * rate * BIN_S;
             let bins = minutes.iter().map(|minute| by_chance(&mut rng, own * minute)).collect();
             values.insert(Measure::new(*sort, name), bins);
         }

@@ -33,8 +33,8 @@ const MEASURES: [(&str, Spread); 12] = [
 impl Spread {
     fn draw(self, rng: &mut Xoshiro256PlusPlus) -> f64 {
         match self {
-            Self::Even(apart) => (1.0 + apart * normal(rng)).max(0.05),
-            Self::Factors(apart) => (apart * normal(rng)).exp(),
+            Self::Even(deviation) => (1.0 + deviation * normal(rng)).max(0.05),
+            Self::Factors(deviation) => (deviation * normal(rng)).exp(),
             Self::Idle if rng.random_bool(0.1) => 0.15,
             Self::Idle => 1.0,
         }
