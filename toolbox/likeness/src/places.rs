@@ -54,67 +54,98 @@ pub struct PlacesRow {
     pub most: Vec<PlaceShare>,
 }
 
-/// Seconds by cell of what is shuffled as one.
-type Unit = Vec<(u32, f64)>;
-
+/// `None`: nobody of one side has a place.
 pub(crate) fn compare(a: &Profile, b: &Profile) -> Option<PlacesRow> {
     let [of_a, of_b] = [a, b].map(|side| side.players.iter().filter(|player| !player.places.is_empty()).count());
     if of_a == 0 || of_b == 0 {
         return None;
     }
     let few = of_a.max(of_b) < PLAYERS_MIN;
-    let mut cells: HashMap<&Cell, u32> = HashMap::new();
-    let mut names: Vec<&Cell> = Vec::new();
-    let mut units: Vec<(bool, Unit)> = Vec::new();
-    for (is_b, player) in
-        a.players.iter().map(|player| (false, player)).chain(b.players.iter().map(|player| (true, player)))
-    {
-        for unit in units_of(player, few) {
-            let numbered = unit.into_iter().map(|(cell, seconds)| {
-                let number = *cells.entry(cell).or_insert_with(|| {
-                    names.push(cell);
-                    names.len() as u32 - 1
+    let units = Units::of_both([a, b], few);
+    let mut sums = Sums::of(units.cells.len());
+    let elsewhere = sums.distance(units.all.iter().map(|(is_b, unit)| (*is_b, unit)));
+    let most = places_told(&units.cells, &sums.shares());
+    let mut permuted = permuted_distances(&units, units.parties([a, b], few), &mut sums);
+    let beyond = permuted.iter().filter(|distance| **distance >= elsewhere).count();
+    let is_certain = beyond * PERMUTATIONS <= BEYOND_MAX * permuted.len();
+    let by_chance = throng_history::changes::median(&mut permuted);
+    let verdict = verdict(elsewhere, by_chance, is_certain);
+    Some(PlacesRow { elsewhere, by_chance, verdict, cells: units.cells.len(), most })
+}
+
+/// Seconds by cell of what is shuffled as one.
+type Unit = Vec<(u32, f64)>;
+
+/// What both sides are shuffled in.
+struct Units<'p> {
+    /// With whether it is of the second side.
+    all: Vec<(bool, Unit)>,
+    /// By their numbers in the units.
+    cells: Vec<&'p Cell>,
+}
+
+impl<'p> Units<'p> {
+    fn of_both([a, b]: [&'p Profile; 2], few: bool) -> Self {
+        let mut units = Units { all: Vec::new(), cells: Vec::new() };
+        let mut numbers: HashMap<&Cell, u32> = HashMap::new();
+        for (is_b, side) in [(false, a), (true, b)] {
+            for unit in side.players.iter().flat_map(|player| units_of(player, few)) {
+                let numbered = unit.into_iter().map(|(cell, seconds)| {
+                    let number = *numbers.entry(cell).or_insert_with(|| {
+                        units.cells.push(cell);
+                        units.cells.len() as u32 - 1
+                    });
+                    (number, seconds)
                 });
-                (number, seconds)
-            });
-            units.push((is_b, numbered.collect()));
+                let numbered = numbered.collect();
+                units.all.push((is_b, numbered));
+            }
         }
+        units
     }
-    let mut sums = Sums::of(names.len());
-    let elsewhere = sums.distance(units.iter().map(|(is_b, unit)| (*is_b, unit)));
-    let shares = sums.shares();
-    let steps = units.iter().map(|(_, unit)| unit.len()).sum::<usize>() + 2 * names.len();
+
+    /// How many parties each side would make [>= 1].
+    fn parties(&self, [a, b]: [&Profile; 2], few: bool) -> [usize; 2] {
+        let of_b = self.all.iter().filter(|(is_b, _)| *is_b).count();
+        [(self.all.len() - of_b, a), (of_b, b)].map(|(units, side)| {
+            let together = if few { 1.0 } else { 1.0 + side.company };
+            ((units as f64 / together).round() as usize).max(1)
+        })
+    }
+}
+
+/// The distances of sides of so many units, drawn from those of both.
+fn permuted_distances(units: &Units<'_>, [parties_a, parties_b]: [usize; 2], sums: &mut Sums) -> Vec<f64> {
+    let steps = units.all.iter().map(|(_, unit)| unit.len()).sum::<usize>() + 2 * units.cells.len();
     let count = (STEPS_MAX / steps.max(1)).clamp(PERMUTATIONS / 4, PERMUTATIONS);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    let of_b = units.iter().filter(|(is_b, _)| *is_b).count();
-    let [parties_a, parties_b] = [(units.len() - of_b, a), (of_b, b)].map(|(units, side)| {
-        let together = if few { 1.0 } else { 1.0 + side.company };
-        ((units as f64 / together).round() as usize).max(1)
+    let mut order: Vec<usize> = (0..units.all.len()).collect();
+    let permuted = (0..count).map(|_| {
+        order.shuffle(&mut rng);
+        let drawn = order.iter().take(parties_a + parties_b).enumerate();
+        sums.distance(drawn.map(|(place, unit)| (place >= parties_a, &units.all[*unit].1)))
     });
-    let mut order: Vec<usize> = (0..units.len()).collect();
-    let mut permuted: Vec<f64> = (0..count)
-        .map(|_| {
-            order.shuffle(&mut rng);
-            let parties = order.iter().take(parties_a + parties_b).enumerate();
-            sums.distance(parties.map(|(place, unit)| (place >= parties_a, &units[*unit].1)))
-        })
-        .collect();
-    let beyond = permuted.iter().filter(|distance| **distance >= elsewhere).count();
-    let by_chance = throng_history::changes::median(&mut permuted);
-    let excess = elsewhere - by_chance;
-    let is_certain = beyond * PERMUTATIONS <= BEYOND_MAX * count;
-    let verdict = match (excess > ELSEWHERE_MIN, is_certain) {
+    permuted.collect()
+}
+
+/// `is_certain`: hardly any permutation is as far.
+fn verdict(elsewhere: f64, by_chance: f64, is_certain: bool) -> Verdict {
+    match (elsewhere - by_chance > ELSEWHERE_MIN, is_certain) {
         (true, true) => Verdict::Elsewhere,
         (true, false) => Verdict::Unclear,
         // Less than a tenth is less than a tenth, but where chance alone makes much of it that says little.
         (false, _) if by_chance > 2.0 * ELSEWHERE_MIN => Verdict::Unclear,
         (false, _) => Verdict::Within,
-    };
-    let mut most: Vec<PlaceShare> =
-        names.iter().zip(shares).map(|(cell, (a, b))| PlaceShare { cell: (*cell).clone(), a, b }).collect();
+    }
+}
+
+/// Where the difference is largest.
+fn places_told(cells: &[&Cell], shares: &[(f64, f64)]) -> Vec<PlaceShare> {
+    let place = |(cell, (a, b)): (&&Cell, &(f64, f64))| PlaceShare { cell: Cell::clone(cell), a: *a, b: *b };
+    let mut most: Vec<PlaceShare> = cells.iter().zip(shares).map(place).collect();
     most.sort_by(|one, other| (other.a - other.b).abs().total_cmp(&(one.a - one.b).abs()));
     most.truncate(TOLD_MAX);
-    Some(PlacesRow { elsewhere, by_chance, verdict, cells: names.len(), most })
+    most
 }
 
 /// A player's seconds by cell; in spells where all are few. Sorted, so that the same recordings give the same numbers.
@@ -228,6 +259,18 @@ mod tests {
         }
         let verdict = |few: usize| compare(&walkers(1, few, 40), &walkers(2, 30, 0)).unwrap().verdict;
         assert_eq!((verdict(1), verdict(3)), (Verdict::Unclear, Verdict::Elsewhere));
+    }
+
+    #[test]
+    fn a_tenth_beyond_chance_is_elsewhere_if_it_is_certain() {
+        let check = |elsewhere: f64, by_chance: f64, is_certain: bool, expect: Verdict| {
+            assert_eq!(verdict(elsewhere, by_chance, is_certain), expect, "{elsewhere}, {by_chance}, {is_certain}");
+        };
+        check(0.16, 0.05, true, Verdict::Elsewhere);
+        check(0.16, 0.05, false, Verdict::Unclear);
+        check(0.14, 0.05, true, Verdict::Within);
+        check(0.29, 0.21, true, Verdict::Unclear);
+        check(0.32, 0.21, true, Verdict::Elsewhere);
     }
 
     #[test]
