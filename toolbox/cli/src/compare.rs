@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use throng::{
-    recording::{About, RecordingFiles, RecordingTail},
-    replay::{ReplayGame, ReplayReport},
+    recording::{About, RecordingFiles},
+    replay::ReplayGame,
     text_table::{Cell, Column, TextTable},
 };
 use throng_game::Game;
@@ -23,7 +23,6 @@ use crate::{
     outcome::{CommandResult, NOTHING_SAID, Verdict},
     output::{Reader, remark, say},
     recorded_game::{ReplayRecorder, game_of},
-    replay::SKIPPED_SHARE_MAX,
 };
 
 /// Measures that are told in words.
@@ -62,6 +61,11 @@ impl<'p> Opened<'p> {
         Ok(Self { path, recording, game })
     }
 
+    /// What it is called in what is said of it.
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
     fn about(&self) -> &About {
         self.recording.about()
     }
@@ -83,7 +87,7 @@ impl CompareArguments {
     pub fn run(&self, reader: Reader, executable: Executable, games: &[Game]) -> CommandResult {
         let opened = self.compare.iter().map(|path| Opened::new(path, executable, games));
         let opened = opened.collect::<Result<Vec<_>, _>>()?;
-        let (Outcome { comparison, lacking }, about_game) = match &opened[..] {
+        let (comparison, about_game) = match &opened[..] {
             [one] => (self.of_one(one)?, &one.about().game),
             [a, b, ..] => (self.of_two(a, b)?, &a.about().game),
             [] => return Err("--compare: name a recording".into()),
@@ -107,7 +111,8 @@ impl CompareArguments {
         if let Some(too_little) = &too_little {
             remark(format_args!("note {too_little}; record for longer, or more players"));
         }
-        if !lacking.is_empty() {
+        if !comparison.lacking.is_empty() {
+            let lacking: Vec<String> = comparison.lacking.iter().map(ToString::to_string).collect();
             return Err(lacking.join("; ").into());
         }
         Ok(match too_little {
@@ -117,15 +122,14 @@ impl CompareArguments {
         })
     }
 
-    fn of_one(&self, opened: &Opened<'_>) -> Result<Outcome, Box<dyn std::error::Error>> {
+    fn of_one(&self, opened: &Opened<'_>) -> Result<Comparison, Box<dyn std::error::Error>> {
         let sides = [self.players_a.unwrap_or(Who::Browser), self.players_b.unwrap_or(Who::Others)];
         let profiled = profile_sides(&opened.game, &opened.recording, sides)?;
-        check_played(opened.path, &sides, &profiled)?;
-        let [a, b] = &profiled.profiles[..] else { return Err("--compare: two sides were expected".into()) };
-        Ok(Outcome::new(Comparison::of(a, b), &[(opened.path, &profiled.replay)]))
+        check_played(&opened.name(), &sides, &profiled)?;
+        Ok(Comparison::of_sides(&opened.name(), &profiled))
     }
 
-    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Outcome, Box<dyn std::error::Error>> {
+    fn of_two(&self, a: &Opened<'_>, b: &Opened<'_>) -> Result<Comparison, Box<dyn std::error::Error>> {
         let (about_a, about_b) = (a.about(), b.about());
         if about_a.game != about_b.game {
             let (path_a, path_b) = (a.path.display(), b.path.display());
@@ -138,34 +142,10 @@ impl CompareArguments {
         let who = [self.players_a, self.players_b].map(|who| who.unwrap_or(Who::All));
         let profiled = profile_in_turns((&a.game, &a.recording, who[0]), (&b.game, &b.recording, who[1]))?;
         for ((opened, who), profiled) in [a, b].into_iter().zip(who).zip(&profiled) {
-            check_played(opened.path, &[who], profiled)?;
+            check_played(&opened.name(), &[who], profiled)?;
         }
         let [profiled_a, profiled_b] = &profiled;
-        let mut comparison = Comparison::of(&profiled_a.profiles[0], &profiled_b.profiles[0]);
-        if about_a.arguments != about_b.arguments {
-            comparison.remarks.push(format!(
-                "the servers were started in other ways: `{}` and `{}`",
-                about_a.arguments.join(" "),
-                about_b.arguments.join(" ")
-            ));
-        }
-        Ok(Outcome::new(comparison, &[(a.path, &profiled_a.replay), (b.path, &profiled_b.replay)]))
-    }
-}
-
-/// What came of it.
-struct Outcome {
-    comparison: Comparison,
-    /// Of each recording of which much was not replayed, what.
-    lacking: Vec<String>,
-}
-
-impl Outcome {
-    /// With what was wrong with the replays among the remarks.
-    fn new(mut comparison: Comparison, replays: &[(&Path, &ReplayReport)]) -> Self {
-        comparison.remarks.extend(replays.iter().flat_map(|(path, report)| remarks_of(path, report)));
-        let lacking = replays.iter().filter_map(|(path, report)| lacks(path, report)).collect();
-        Self { comparison, lacking }
+        Ok(Comparison::of_recordings([(&a.name(), profiled_a), (&b.name(), profiled_b)]))
     }
 }
 
@@ -194,49 +174,13 @@ fn tell_fits(fits: &[Fit], unclear: &[&str]) -> std::io::Result<()> {
 
 /// # Errors
 /// If there is nothing to compare.
-fn check_played(path: &Path, who: &[Who], profiled: &Profiled) -> Result<(), String> {
+fn check_played<const SIDES: usize>(name: &str, who: &[Who; SIDES], profiled: &Profiled<SIDES>) -> Result<(), String> {
     let nobody = who.iter().zip(&profiled.profiles).find(|(_, profile)| profile.players.is_empty());
     let Some((who, _)) = nobody else { return Ok(()) };
     // There is no comparison that would hold them.
-    remarks_of(path, &profiled.replay).iter().for_each(remark);
+    profiled.remarks(name).iter().for_each(remark);
     let flags = "say whom with --players-a and --players-b: all, browser, others, or client ids";
-    Err(format!("{}: nobody of the players `{who}` plays in it; {flags}", path.display()))
-}
-
-/// What was wrong with a recording, as far as a comparison cares.
-fn remarks_of(path: &Path, report: &ReplayReport) -> Vec<String> {
-    let path = path.display();
-    let tail = |tail: &RecordingTail| format!("{}: {}", tail.path.display(), tail.what);
-    let mut remarks: Vec<String> = report.tails.iter().map(tail).collect();
-    if report.is_other_build {
-        remarks.push(format!("{path}: it was recorded by another build: counts and times are those of this one"));
-    } else if let Some(first) = report.divergences.first() {
-        let more = report.divergences.len() - 1;
-        remarks.push(format!("{path}: {first}; and {more} more: what comes after is counted as it is replayed"));
-    }
-    if let Some((world, why)) = report.failures.first() {
-        let more = report.failures.len() - 1;
-        remarks.push(format!("{path}: world {world} cannot be replayed: {why}; and {more} more, which are left out"));
-    }
-    if report.gaps_count > 0 || report.ticks_skipped > 0 {
-        let (gaps, skipped) = (report.gaps_count, report.ticks_skipped);
-        remarks.push(format!("{path}: {gaps} gaps; {skipped} ticks without a state before them are left out"));
-    }
-    remarks
-}
-
-/// What of a recording was not replayed, if that is so much that its figures are of another play than what was recorded.
-fn lacks(path: &Path, report: &ReplayReport) -> Option<String> {
-    let (path, failed) = (path.display(), report.failures.len());
-    let (skipped, all) = (report.ticks_skipped, report.ticks + report.ticks_skipped);
-    let rest = "the figures are of the rest";
-    if failed > 0 {
-        Some(format!("{path}: {failed} of its worlds cannot be replayed to their end, and {rest}"))
-    } else if skipped as f64 > SKIPPED_SHARE_MAX * all as f64 {
-        Some(format!("{path}: {skipped} of its {all} ticks cannot be replayed, and {rest}"))
-    } else {
-        None
-    }
+    Err(format!("{name}: nobody of the players `{who}` plays in it; {flags}"))
 }
 
 fn tell(comparison: &Comparison) -> std::io::Result<()> {
@@ -333,36 +277,4 @@ fn table(rows: &[Row]) -> TextTable {
         ]);
     }
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use throng::ids::WorldId;
-
-    use super::*;
-
-    /// Remarks of a comparison of one such replay, and what it lacks.
-    fn outcome(report: &ReplayReport) -> (Vec<String>, Vec<String>) {
-        let profile = throng_likeness::Profile::default();
-        let comparison = Comparison::of(&profile, &profile);
-        let before = comparison.remarks.len();
-        let mut outcome = Outcome::new(comparison, &[(Path::new("people"), report)]);
-        (outcome.comparison.remarks.split_off(before), outcome.lacking)
-    }
-
-    #[test]
-    fn what_was_not_replayed_is_remarked_and_much_of_it_is_an_error() {
-        let whole = ReplayReport { ticks: 1_000, ..ReplayReport::default() };
-        assert_eq!(outcome(&whole), (vec![], vec![]));
-        let (remarks, lacking) = outcome(&ReplayReport { ticks_skipped: 100, ..whole });
-        assert_eq!(remarks, ["people: 0 gaps; 100 ticks without a state before them are left out"]);
-        assert!(lacking.is_empty(), "{lacking:?}");
-        let (_, lacking) = outcome(&ReplayReport { ticks: 1_000, ticks_skipped: 1_000, ..ReplayReport::default() });
-        assert_eq!(lacking, ["people: 1000 of its 2000 ticks cannot be replayed, and the figures are of the rest"]);
-        let failures = vec![(WorldId::new(0, 0), "there is no such kind".to_owned())];
-        let (remarks, lacking) = outcome(&ReplayReport { ticks: 1_000, failures, ..ReplayReport::default() });
-        assert!(remarks.len() == 1 && remarks[0].contains("cannot be replayed: there is no such kind"), "{remarks:?}");
-        let told = "people: 1 of its worlds cannot be replayed to their end, and the figures are of the rest";
-        assert_eq!(lacking, [told]);
-    }
 }

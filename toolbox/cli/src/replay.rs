@@ -28,9 +28,6 @@ use crate::{
     recorded_game::{ReplayRecorder, game_of},
 };
 
-/// With more of its ticks left out than this a recording was not replayed.
-pub(crate) const SKIPPED_SHARE_MAX: f64 = 0.1;
-
 /// What is printed one by one of divergences, gaps and failures; the rest is counted.
 const LINES_MAX: usize = 20;
 
@@ -115,7 +112,7 @@ fn verdict(report: &ReplayReport, options: &ReplayOptions) -> Result<Verdict, St
             return Err(format!("no tick of world {world} was replayed; without --world all worlds are"));
         }
         (0, _) => return Err("no tick was replayed".to_owned()),
-        _ if ticks_skipped as f64 > SKIPPED_SHARE_MAX * (ticks + ticks_skipped) as f64 => {
+        _ if report.skips_too_much() => {
             return Err(format!("{ticks_skipped} of {} ticks have no state before them", ticks + ticks_skipped));
         }
         _ => {}

@@ -16,13 +16,16 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use throng::replay::ReplayReport;
 use throng_history::student::student_two_sided;
 
 use crate::{
     estimate::{Estimate, PLAYERS_MIN, by_player, estimates},
+    lacking::{Lacking, remarks_of},
     permutation::is_beyond_permutations,
     places::{self, PlacesRow},
     profile::{Measure, Profile, Sort},
+    profiling::Profiled,
     stretches::SCHEDULE_DIFFERENCE_MAX,
     verdict::Verdict,
 };
@@ -80,6 +83,9 @@ pub struct Comparison {
     pub named: Vec<String>,
     /// What must be known to read it.
     pub remarks: Vec<String>,
+    /// If it is not empty, figures are of another play than what was recorded.
+    #[serde(skip)]
+    pub lacking: Vec<Lacking>,
 }
 
 impl Comparison {
@@ -102,7 +108,34 @@ impl Comparison {
         }
         let [a, b] = sides;
         let remarks = remarks(&a, &b);
-        Self { a, b, rows, places, named, remarks }
+        Self { a, b, rows, places, named, remarks, lacking: Vec::new() }
+    }
+
+    /// Compares two recordings as [`of`](Self::of) does, with what is to be said of their servers and replays. Each comes with what remarks
+    /// call it: its path.
+    pub fn of_recordings(recordings: [(&str, &Profiled<1>); 2]) -> Self {
+        let [(_, a), (_, b)] = recordings;
+        let mut comparison = Self::of(&a.profiles[0], &b.profiles[0]);
+        if a.arguments != b.arguments {
+            let (a, b) = (a.arguments.join(" "), b.arguments.join(" "));
+            comparison.remarks.push(format!("the servers were started in other ways: `{a}` and `{b}`"));
+        }
+        recordings.into_iter().for_each(|(name, profiled)| comparison.note_replay(name, &profiled.replay));
+        comparison
+    }
+
+    /// Compares both sides of a recording as [`of`](Self::of) does, with what is to be said of its replay. `name`: what remarks call it,
+    /// its path.
+    pub fn of_sides(name: &str, profiled: &Profiled<2>) -> Self {
+        let [a, b] = &profiled.profiles;
+        let mut comparison = Self::of(a, b);
+        comparison.note_replay(name, &profiled.replay);
+        comparison
+    }
+
+    fn note_replay(&mut self, name: &str, replay: &ReplayReport) {
+        self.remarks.extend(remarks_of(name, replay));
+        self.lacking.extend(Lacking::of(name, replay));
     }
 
     /// Whether nothing was found that differs.

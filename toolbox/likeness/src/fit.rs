@@ -85,8 +85,15 @@ mod tests {
             row("jumps", 0.4, 0.0, Verdict::Less),
             row("waves", 0.0, 0.4, Verdict::More),
         ];
-        let comparison =
-            Comparison { a: side.clone(), b: side, rows, places: None, named: Vec::new(), remarks: Vec::new() };
+        let comparison = Comparison {
+            a: side.clone(),
+            b: side,
+            rows,
+            places: None,
+            named: vec![],
+            remarks: vec![],
+            lacking: vec![],
+        };
         let options = [
             ("pace", "metres"),
             ("shots", "shots"),

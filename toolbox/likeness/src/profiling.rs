@@ -10,6 +10,7 @@ use throng_profiler::{is_recording, pool::PoolSettings, start_recording};
 
 use crate::{
     gather::Gatherer,
+    lacking::remarks_of,
     outline::Outline,
     profile::Profile,
     turns::{Turn, Turns},
@@ -23,10 +24,19 @@ const SCOPES: PoolSettings = PoolSettings { blocks_max: 64, reserve: 16, history
 
 /// What came of one recording.
 #[derive(Debug)]
-pub struct Profiled {
+pub struct Profiled<const SIDES: usize> {
     /// By side, in their order.
-    pub profiles: Vec<Profile>,
+    pub profiles: [Profile; SIDES],
+    /// What its server was started with, as words of a command line.
+    pub arguments: Vec<String>,
     pub replay: ReplayReport,
+}
+
+impl<const SIDES: usize> Profiled<SIDES> {
+    /// What was wrong with its replay, as far as a comparison cares: for whoever has none that says it. `name`: what it is called there.
+    pub fn remarks(&self, name: &str) -> Vec<String> {
+        remarks_of(name, &self.replay)
+    }
 }
 
 /// Profiles of these players of two recordings, which are replayed in turns, so that what the machine does meanwhile it does to both.
@@ -37,7 +47,7 @@ pub struct Profiled {
 pub fn profile_in_turns(
     a: (&ReplayGame, &RecordingFiles, Who),
     b: (&ReplayGame, &RecordingFiles, Who),
-) -> Result<[Profiled; 2], OtherGame> {
+) -> Result<[Profiled<1>; 2], OtherGame> {
     for (game, recording, _) in [a, b] {
         game.check(recording.about())?;
     }
@@ -46,7 +56,7 @@ pub fn profile_in_turns(
     let profiled = |me: usize, (game, recording, who): (&ReplayGame, &RecordingFiles, Who)| {
         let turn = turns.begin(me);
         let mut pace = Pace { turn, next_s: TURN_S };
-        profile(game, recording, &[who], &mut |at_s| pace.note(at_s))
+        profile(game, recording, [who], &mut |at_s| pace.note(at_s))
     };
     let [a, b] = thread::scope(|scope| {
         let [one, other] = [(0, a), (1, b)].map(|(me, side)| {
@@ -63,22 +73,23 @@ pub fn profile_in_turns(
 ///
 /// # Errors
 /// If it is not of this game.
-pub fn profile_sides(game: &ReplayGame, recording: &RecordingFiles, sides: [Who; 2]) -> Result<Profiled, OtherGame> {
+pub fn profile_sides(game: &ReplayGame, recording: &RecordingFiles, sides: [Who; 2]) -> Result<Profiled<2>, OtherGame> {
     game.check(recording.about())?;
     record_scopes();
-    profile(game, recording, &sides, &mut |_| {})
+    profile(game, recording, sides, &mut |_| {})
 }
 
-fn profile(
+fn profile<const SIDES: usize>(
     game: &ReplayGame,
     recording: &RecordingFiles,
-    sides: &[Who],
+    sides: [Who; SIDES],
     tell_at_s: &mut dyn FnMut(f64),
-) -> Result<Profiled, OtherGame> {
+) -> Result<Profiled<SIDES>, OtherGame> {
     let outline = Outline::of(recording);
-    let mut gatherer = Gatherer::new(&outline, sides, game.schema(), tell_at_s);
+    let mut gatherer = Gatherer::new(&outline, &sides, game.schema(), tell_at_s);
     let replay = game.replay_watched(recording, &ReplayOptions::default(), &mut gatherer)?;
-    Ok(Profiled { profiles: gatherer.finish(), replay })
+    let profiles = gatherer.finish().try_into().expect("there is a profile for each side");
+    Ok(Profiled { profiles, arguments: recording.about().arguments.clone(), replay })
 }
 
 /// Without them no subsystem has a time.

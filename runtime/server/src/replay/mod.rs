@@ -89,6 +89,8 @@ impl Default for ReplayOptions {
 
 /// Gaps that are told one by one.
 const GAPS_MAX: usize = 1_000;
+/// With more of its ticks left out than this a recording was not replayed.
+const SKIPPED_SHARE_MAX: f64 = 0.1;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -137,6 +139,11 @@ impl ReplayReport {
     /// Nothing is missing of what the server recorded: no stretch, no end of a file, no state that ticks need.
     pub fn is_whole(&self) -> bool {
         self.gaps_count == 0 && self.tails.is_empty() && self.ticks_skipped == 0
+    }
+
+    /// Whether so many ticks were left out, more than a tenth, that the recording was not replayed.
+    pub fn skips_too_much(&self) -> bool {
+        self.ticks_skipped as f64 > SKIPPED_SHARE_MAX * (self.ticks + self.ticks_skipped) as f64
     }
 
     fn note_gap(&mut self, gap: Gap) {

@@ -32,8 +32,8 @@ fn compare(a: &Recorded, b: &Recorded) -> Comparison {
     for profiled in &profiled {
         assert!(profiled.replay.is_equal() && profiled.replay.ticks > 1_000, "{:?}", profiled.replay);
     }
-    let [a, b] = profiled.map(|mut profiled| profiled.profiles.remove(0));
-    Comparison::of(&a, &b)
+    let [a, b] = &profiled;
+    Comparison::of_recordings([("a", a), ("b", b)])
 }
 
 /// What is named, but for times.
@@ -94,11 +94,11 @@ fn people_beside_bots_in_one_server_are_told_apart() {
             |player| if player < 12 { Manner::USUAL } else { Manner { casts: 1.3, ..Manner::USUAL } },
         );
     let profiled = profile_sides(&recorded.game(), &recorded.open(), [Who::Ids(1, 12), Who::Ids(13, 24)]).unwrap();
-    let [a, b] = &profiled.profiles[..] else { panic!("{profiled:?}") };
+    let [a, b] = &profiled.profiles;
     assert_eq!((a.players.len(), b.players.len()), (12, 12));
     // They share their world, so what that counts is nobody's, and what each says and does is its own.
     assert!(a.shared_share() > 0.99 && b.shared_share() > 0.99);
-    let comparison = Comparison::of(a, b);
+    let comparison = Comparison::of_sides("mixed", &profiled);
     assert!(
         comparison.rows.iter().all(|row| !matches!(row.measure.sort, Sort::Counts | Sort::Times)),
         "{comparison:#?}"
@@ -300,7 +300,7 @@ fn a_forged_recording_is_no_reason_to_fall_over() {
         let game = game(&recording);
         let profiled =
             profile_sides(&game, &recording, [Who::All, Who::Browser]).expect("it says that it is of this game");
-        let comparison = Comparison::of(&profiled.profiles[0], &profiled.profiles[1]);
+        let comparison = Comparison::of_sides(name, &profiled);
         assert!(serde_json::to_string(&comparison).is_ok());
         if let Ok(inputs) = RecordedInputs::read(&recording, Who::All, "yard", &schema()) {
             let (hz, plays) = (inputs.inputs_hz(), PlaysInputs::new(Arc::new(inputs)));
