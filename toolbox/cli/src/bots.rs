@@ -119,7 +119,7 @@ fn part(arguments: &BotsArguments, played: &Played<'_>) -> Result<Part, Box<dyn 
     };
     let inputs = recorded_inputs(path, arguments.inputs_of, played)?;
     inputs.tails().iter().for_each(|tail| remark(format_args!("{}: {}", tail.path.display(), tail.what)));
-    let (players, hz, seconds) = (inputs.players() as u32, inputs.inputs_hz(), inputs.seconds());
+    let (players, hz, seconds) = (inputs.players() as u32, inputs.inputs_hz(), inputs.length_s());
     remark(format_args!("{}: {players} players, inputs at {hz} Hz at most, {seconds} s", path.display()));
     let plays = PlaysInputs::new(Arc::new(inputs));
     let behaviours: MakeBehaviour = Box::new(move |bot| Box::new(plays.bot(bot)));

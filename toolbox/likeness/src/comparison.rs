@@ -61,7 +61,8 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
     /// How long its recording is, without the first seconds (s).
-    pub seconds: f64,
+    #[serde(rename = "seconds")]
+    pub length_s: f64,
     pub players: usize,
     pub played_s: f64,
     /// Players at a time, on average.
@@ -166,9 +167,9 @@ impl Comparison {
 
 fn side_of(profile: &Profile) -> Side {
     let played_s = profile.played_s();
-    let players_at_a_time = if profile.seconds > 0.0 { played_s / profile.seconds } else { 0.0 };
-    let (seconds, shared_share) = (profile.seconds, profile.shared_share());
-    Side { seconds, players: profile.players.len(), played_s, players_at_a_time, shared_share }
+    let players_at_a_time = if profile.length_s > 0.0 { played_s / profile.length_s } else { 0.0 };
+    let (length_s, shared_share) = (profile.length_s, profile.shared_share());
+    Side { length_s, players: profile.players.len(), played_s, players_at_a_time, shared_share }
 }
 
 fn remarks(a: &Side, b: &Side) -> Vec<String> {
@@ -180,10 +181,10 @@ fn remarks(a: &Side, b: &Side) -> Vec<String> {
              times differ for that alone; record as many of both"
         ));
     }
-    if (a.seconds - b.seconds).abs() > SCHEDULE_DIFFERENCE_MAX * a.seconds.max(b.seconds) {
+    if (a.length_s - b.length_s).abs() > SCHEDULE_DIFFERENCE_MAX * a.length_s.max(b.length_s) {
         remarks.push(format!(
             "a is {:.0} s long and b {:.0} s: what comes early or late is another part of each, so intervals are wider; record for as long",
-            a.seconds, b.seconds
+            a.length_s, b.length_s
         ));
     }
     for (name, side, other) in [("a", a, b), ("b", b, a)] {

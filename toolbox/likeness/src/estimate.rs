@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn of(players: Vec<PlayerProfile>) -> Option<Estimate> {
-        let side = Profile { seconds: 96.0, players, ..Profile::default() };
+        let side = Profile { length_s: 96.0, players, ..Profile::default() };
         let [estimate, _] = estimates([&side, &side], &Measure::new(Sort::Packets, "inputs"));
         estimate
     }

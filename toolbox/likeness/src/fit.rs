@@ -76,7 +76,7 @@ mod tests {
             high_percent: None,
             in_pairs: false,
         };
-        let side = Side { seconds: 1.0, players: 1, played_s: 1.0, players_at_a_time: 1.0, shared_share: 0.0 };
+        let side = Side { length_s: 1.0, players: 1, played_s: 1.0, players_at_a_time: 1.0, shared_share: 0.0 };
         let rows = vec![
             row("inputs", 59.7, 20.0, Verdict::Less),
             row("metres", 2.0, 2.5, Verdict::More),

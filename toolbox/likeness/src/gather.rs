@@ -136,13 +136,13 @@ struct Pending {
 impl<'a> Gatherer<'a> {
     /// `tell_at_s` is told how far the recording has come before each tick (s).
     pub fn new(outline: &'a Outline, who: &'a [Who], schema: &Schema, tell_at_s: &'a mut dyn FnMut(f64)) -> Self {
-        let begin_s = BEGINNING_S.min(outline.seconds * BEGINNING_SHARE_MAX);
+        let begin_s = BEGINNING_S.min(outline.length_s * BEGINNING_SHARE_MAX);
         let mut measures = Measures::new();
         Self {
             outline,
             who,
             begin_s,
-            bin_s: ((outline.seconds - begin_s) / BINS as f64).max(f64::MIN_POSITIVE),
+            bin_s: ((outline.length_s - begin_s) / BINS as f64).max(f64::MIN_POSITIVE),
             clocks: WorldClocks::default(),
             worlds: HashMap::new(),
             players: Vec::new(),
@@ -160,12 +160,12 @@ impl<'a> Gatherer<'a> {
     /// A profile for each side, in their order.
     pub fn finish(mut self) -> Vec<Profile> {
         self.share_out();
-        let seconds = (self.outline.seconds - self.begin_s).max(0.0);
+        let length_s = (self.outline.length_s - self.begin_s).max(0.0);
         // In their order, so that the same recording gives the same numbers.
         let left: BTreeMap<WorldId, Seen> = self.worlds.drain().collect();
         left.into_values().for_each(|world| close(&mut self.sides, world));
         let of_side = |SideSums { worlds, company: (met_s, all_s) }| Profile {
-            seconds,
+            length_s,
             players: Vec::new(),
             worlds: Worlds::new(self.measures.all().iter().cloned(), worlds),
             company: if all_s > 0.0 { met_s / all_s } else { 0.0 },

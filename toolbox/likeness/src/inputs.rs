@@ -122,7 +122,7 @@ impl RecordedInputs {
     }
 
     /// From the first thing that anybody said to the last (s).
-    pub fn seconds(&self) -> u64 {
+    pub fn length_s(&self) -> u64 {
         let last = self.players.iter().filter_map(|steps| steps.last()).map(|step| step.at_ms).max();
         u64::from(last.unwrap_or(0)).div_ceil(1_000)
     }

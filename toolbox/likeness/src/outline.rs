@@ -16,8 +16,8 @@ use crate::clock::WorldClocks;
 /// A recording, seen from far.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
-    /// By the time of its worlds.
-    pub seconds: f64,
+    /// How long it is by the time of its worlds (s).
+    pub length_s: f64,
     /// Client ids, of those who came while it was recorded.
     pub clients: HashMap<ClientKey, u64>,
 }
@@ -34,7 +34,7 @@ impl Outline {
             }
             true
         });
-        outline.seconds = clocks.now_s();
+        outline.length_s = clocks.now_s();
         outline
     }
 }

@@ -210,7 +210,7 @@ mod tests {
             }
             player
         });
-        Profile { seconds: 480.0, players: players.collect(), ..Profile::default() }
+        Profile { length_s: 480.0, players: players.collect(), ..Profile::default() }
     }
 
     #[test]
@@ -228,7 +228,12 @@ mod tests {
     fn parties(seed: u64, count: usize, size: usize) -> Profile {
         let alone = walkers(seed, count, 0);
         let players = alone.players.into_iter().flat_map(|player| std::iter::repeat_n(player, size));
-        Profile { seconds: alone.seconds, players: players.collect(), company: (size - 1) as f64, ..Profile::default() }
+        Profile {
+            length_s: alone.length_s,
+            players: players.collect(),
+            company: (size - 1) as f64,
+            ..Profile::default()
+        }
     }
 
     #[test]

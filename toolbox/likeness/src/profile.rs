@@ -113,7 +113,7 @@ pub(crate) fn spell_of(bin: usize) -> u8 {
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// How long the recording is, without its first seconds (s).
-    pub seconds: f64,
+    pub length_s: f64,
     pub players: Vec<PlayerProfile>,
     /// The worlds that they were in.
     pub worlds: Worlds,

@@ -54,7 +54,7 @@ pub(crate) struct InPairs {
 
 /// `None`: each side is to be taken alone.
 pub(crate) fn in_pairs(sides: [&Profile; 2], measure: &Measure, stretches: &[Stretches; 2]) -> Option<InPairs> {
-    let [a, b] = sides.map(|side| side.seconds);
+    let [a, b] = sides.map(|side| side.length_s);
     let is_spread = sides.iter().all(|side| side.worlds.spread(measure) >= WORLDS_MIN);
     let is_as_long = (a - b).abs() <= SCHEDULE_DIFFERENCE_MAX * a.max(b);
     if !is_spread || !is_as_long || presence_distance(stretches) > SCHEDULE_DIFFERENCE_MAX {
@@ -95,7 +95,7 @@ mod tests {
 
     /// Of sides that are as long as that and in so many worlds.
     fn pairs(
-        seconds: [f64; 2],
+        lengths_s: [f64; 2],
         worlds: usize,
         a: impl Fn(usize) -> Part,
         b: impl Fn(usize) -> Part,
@@ -104,7 +104,7 @@ mod tests {
         let values = [(measure.clone(), vec![1.0; BINS])].into();
         let player = PlayerProfile { played_s: vec![1.0; BINS], values, ..PlayerProfile::default() };
         let worlds = each_in_its_own(&vec![player; worlds]);
-        let sides = seconds.map(|seconds| Profile { seconds, worlds: worlds.clone(), ..Profile::default() });
+        let sides = lengths_s.map(|length_s| Profile { length_s, worlds: worlds.clone(), ..Profile::default() });
         in_pairs([&sides[0], &sides[1]], &measure, &[std::array::from_fn(a), std::array::from_fn(b)])
     }
 

@@ -56,7 +56,7 @@ fn profile(seed: u64, players: usize, more: (&str, f64)) -> Profile {
     };
     let players: Vec<PlayerProfile> = (0..players).map(&mut player).collect();
     let worlds = each_in_its_own(&players);
-    Profile { seconds: BIN_S * BINS as f64, players, worlds, company: 0.0 }
+    Profile { length_s: BIN_S * BINS as f64, players, worlds, company: 0.0 }
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn what_makes_figures_hard_to_read_is_told() {
     for part in ["a has 2.0 players at a time and b 30.0", "a has 2 players: they are taken to be as far apart"] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
-    let shorter = Profile { seconds: 300.0, ..profile(2, PLAYERS, ("", 0.0)) };
+    let shorter = Profile { length_s: 300.0, ..profile(2, PLAYERS, ("", 0.0)) };
     let found = Comparison::of(&profile(1, PLAYERS, ("", 0.0)), &shorter);
     assert!(found.remarks.iter().any(|remark| remark.starts_with("a is 1200 s long and b 300 s")), "{found:?}");
     assert!(found.rows.iter().all(|row| !row.in_pairs));

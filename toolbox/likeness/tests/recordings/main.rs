@@ -193,11 +193,14 @@ fn who_says_nothing_is_there_for_as_long_as_it_is_there() {
     let profiled = profile_sides(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
     assert!(profiled.replay.is_equal() && profiled.replay.ticks < 100, "{:?}", profiled.replay);
     let profile = &profiled.profiles[0];
-    let (played, seconds) = (profile.played_s(), profile.seconds);
+    let (played_s, length_s) = (profile.played_s(), profile.length_s);
     // The first rest begins before the time that is looked at.
-    assert!((played / PLAYERS - seconds).abs() < 10.5 && seconds > 35.0, "{played} of {PLAYERS} times {seconds}");
+    assert!(
+        (played_s / PLAYERS - length_s).abs() < 10.5 && length_s > 35.0,
+        "{played_s} of {PLAYERS} times {length_s}"
+    );
     let places: u32 = profile.players.iter().flat_map(|player| player.places.values()).sum();
-    assert!((f64::from(places) - played).abs() < PLAYERS + 1.0, "{places} s have a place, of {played}");
+    assert!((f64::from(places) - played_s).abs() < PLAYERS + 1.0, "{places} s have a place, of {played_s}");
     // All sit within reach of all.
     let near = sum(profile, "players within 32 m", Sort::Crowd);
     assert_eq!(near, f64::from(places) * (PLAYERS - 1.0));
@@ -210,7 +213,7 @@ fn inputs_that_are_said_again_are_the_same_load() {
     let inputs = RecordedInputs::read(&recorded.open(), Who::All, "yard", &schema()).unwrap();
     // A tick holds what came since the one before, so a second may have one more.
     assert!(inputs.players() == 8 && (20..=21).contains(&inputs.inputs_hz()), "{} Hz", inputs.inputs_hz());
-    assert!((55..=61).contains(&inputs.seconds()), "{}", inputs.seconds());
+    assert!((55..=61).contains(&inputs.length_s()), "{}", inputs.length_s());
     let plays = PlaysInputs::new(Arc::new(inputs));
     let (again, totals) = Recorded::play_with(6, 20, 8, |player| Box::new(plays.bot(player)));
     assert_eq!(totals.counter("unfit"), 0);

@@ -59,7 +59,7 @@ fn unlike(seed: u64, players: usize, more: &str) -> Profile {
         }
     }
     let worlds = each_in_its_own(&players);
-    Profile { seconds: BIN_S * BINS as f64, players, worlds, company: 0.0 }
+    Profile { length_s: BIN_S * BINS as f64, players, worlds, company: 0.0 }
 }
 
 /// In how many of so many equal pairs something is named.
@@ -107,7 +107,7 @@ fn of_worlds(seed: u64, count: usize, more: f64) -> Profile {
         }
     }
     let worlds = shared_by(&players, SIZE);
-    Profile { seconds: BIN_S * BINS as f64, players, worlds, company: 0.0 }
+    Profile { length_s: BIN_S * BINS as f64, players, worlds, company: 0.0 }
 }
 
 /// Those who share a world are no four draws, and a world that differs for as long as it lasts is no up and down.
