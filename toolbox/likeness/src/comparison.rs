@@ -45,13 +45,15 @@ pub struct Row {
     #[serde(flatten)]
     pub measure: Measure,
     pub verdict: Verdict,
-    /// In `measure.sort.unit()`; `None` where too little was played.
+    /// The rate of the first side, in `measure.sort.unit()`. `None`: it played too little to say.
     pub a: Option<f64>,
+    /// That of the second side, likewise.
     pub b: Option<f64>,
-    /// By how much `b` is more than `a` (%); `None` where one of them is `None` or `a` is nothing.
+    /// By how much `b` is more than `a` (%). `None`: one of them is `None` or nothing.
     pub difference_percent: Option<f64>,
-    /// The interval in which that lies (%). The upper end is `None` where `a` may be nothing, too.
+    /// The lower end of the interval in which that lies (%). `None` where there is no difference to tell.
     pub low_percent: Option<f64>,
+    /// Its upper end (%). `None` also where `a` may be nothing, since then there is none.
     pub high_percent: Option<f64>,
     /// Whether stretches of time of both sides were held against each other in pairs.
     pub in_pairs: bool,
@@ -64,10 +66,12 @@ pub struct Side {
     #[serde(rename = "seconds")]
     pub length_s: f64,
     pub players: usize,
+    /// How long all of them together were there (s).
     pub played_s: f64,
     /// Players at a time, on average.
     pub players_at_a_time: f64,
-    /// Of the time that they played, in worlds with players who are not of this side, which are left out of counts and times.
+    /// Which part of the time that they played was in worlds with players who are not of this side [0 to 1]. It is left out of counts and
+    /// times.
     pub shared_share: f64,
 }
 

@@ -365,6 +365,8 @@ impl ReplayWatch for Gatherer<'_> {
         for entry in tick.entries().map_while(Result::ok) {
             match (entry, bin) {
                 (Entry::Arrival(arrival), Some(bin)) => {
+                    // Of the player alone: it came from outside of all worlds, so none has it in its sums, and it is never
+                    // held in pairs.
                     let player = self.player(arrival.client);
                     let measure = if arrival.from.is_none() { LOGINS } else { JOURNEYS };
                     self.players[player].add(measure, bin, 1.0);

@@ -37,7 +37,9 @@ const TOLD_MAX: usize = 8;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlaceShare {
     pub cell: Cell,
+    /// The share of the first side's time [0 to 1].
     pub a: f64,
+    /// The share of the second side's time [0 to 1].
     pub b: f64,
 }
 
@@ -46,11 +48,12 @@ pub struct PlaceShare {
 pub struct PlacesRow {
     /// How much of the time `b` spends elsewhere than `a` [0 to 1].
     pub elsewhere: f64,
-    /// How much chance alone makes of it.
+    /// How much chance alone makes of it [0 to 1].
     pub by_chance: f64,
     pub verdict: Verdict,
+    /// How many cells anybody was in.
     pub cells: usize,
-    /// Where the difference is largest.
+    /// Where the difference is largest: the first few, the largest first.
     pub most: Vec<PlaceShare>,
 }
 

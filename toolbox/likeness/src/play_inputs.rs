@@ -41,6 +41,7 @@ struct Counts {
 }
 
 impl PlaysInputs {
+    /// The first player's bot, from which [`bot`](Self::bot) makes those of all. Their clock starts when the first of them is in a world.
     pub fn new(inputs: Arc<RecordedInputs>) -> Self {
         let begun = Arc::new(AtomicU64::new(NOT_BEGUN));
         Self { inputs, begun, player: 0, next: 0, counts: Counts::default() }

@@ -122,17 +122,18 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// How long all players together were there (s).
     pub fn played_s(&self) -> f64 {
         self.players.iter().flat_map(|player| &player.played_s).sum()
     }
 
-    /// Of the time that they played, how much was in worlds with players who are not of this side.
+    /// Which part of the time that they played was in worlds with players who are not of this side [0 to 1].
     pub fn shared_share(&self) -> f64 {
         let (played_s, own_s) = (self.played_s(), self.players.iter().flat_map(|player| &player.own_s).sum::<f64>());
         if played_s > 0.0 { (1.0 - own_s / played_s).max(0.0) } else { 0.0 }
     }
 
-    /// How many measures of a sort there are.
+    /// How many measures of a sort anybody has.
     pub fn measures_of(&self, sort: Sort) -> usize {
         self.measures().filter(|measure| measure.sort == sort).collect::<BTreeSet<_>>().len()
     }

@@ -29,6 +29,7 @@ pub struct Profiled<const SIDES: usize> {
     pub profiles: [Profile; SIDES],
     /// What its server was started with, as words of a command line.
     pub arguments: Vec<String>,
+    /// Beside figures: what of the recording was replayed, and what was wrong with that.
     pub replay: ReplayReport,
 }
 
@@ -40,7 +41,7 @@ impl<const SIDES: usize> Profiled<SIDES> {
 }
 
 /// Profiles of these players of two recordings, which are replayed in turns, so that what the machine does meanwhile it does to both.
-/// Takes as long as two replays.
+/// Takes as long as two replays, on two threads of which one works at a time.
 ///
 /// # Errors
 /// If a recording is not of its game: nothing was replayed then.
@@ -69,7 +70,7 @@ pub fn profile_in_turns(
 }
 
 /// Profiles of both sides of one recording, whose players played beside each other. Who is of both counts for the first. Takes as long
-/// as one replay.
+/// as one replay, on the calling thread.
 ///
 /// # Errors
 /// If it is not of this game.

@@ -8,6 +8,7 @@ use serde::Serialize;
 pub enum Verdict {
     /// `b` does it more often, by more than a tenth.
     More,
+    /// `a` does it more often, by more than a tenth.
     Less,
     /// Of places: more than a tenth of the time is spent elsewhere.
     Elsewhere,
@@ -18,6 +19,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The word for it in tables and sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::More => "more",
@@ -28,7 +30,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is a difference.
+    /// Whether a difference is beyond doubt.
     pub fn is_named(self) -> bool {
         matches!(self, Self::More | Self::Less | Self::Elsewhere)
     }
