@@ -37,7 +37,7 @@ pub struct Record {
     pub seconds: f64,
     /// What each subsystem took (µs per tick), or what a bench timed, by the key of its report.
     pub times_us: BTreeMap<String, f64>,
-    /// The same by heading, of load runs.
+    /// The same by category, of load runs.
     #[serde(default)]
     pub categories_us: BTreeMap<String, f64>,
     /// What the rules let a subsystem take (µs per tick), by the same names; nothing of those of which they said nothing, and none

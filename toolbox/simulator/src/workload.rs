@@ -32,7 +32,7 @@ pub struct Workload {
 /// What one step took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFigures {
-    /// Time of each subsystem without others inside (ns), with its heading; those that took nothing are left out.
+    /// Time of each subsystem without others inside (ns), with its category; those that took nothing are left out.
     pub times: Vec<SubsystemTime>,
     /// Allocations of the server in it, where they are counted.
     pub allocations: u64,

@@ -88,7 +88,7 @@ fn test_of_preflight(report: &PreflightReport) -> Markup {
     }
 }
 
-/// What was found, in a line: subsystems come before the headings and the whole, which they are in.
+/// What was found, in a line: subsystems come before the categories and the whole, which they are in.
 fn title(report: &PreflightReport) -> String {
     let named = |verdict: Verdict| {
         let of = |findings: &[Finding]| -> Vec<String> {

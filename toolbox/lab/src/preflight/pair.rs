@@ -52,7 +52,7 @@ pub enum PreflightError {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Step {
-    /// By subsystem: heading, and time (ns).
+    /// By subsystem: category, and time (ns).
     pub times_ns: BTreeMap<String, (String, u64)>,
     pub allocations: u64,
     pub packets_out: u64,

@@ -20,7 +20,7 @@ use crate::report::{ReportError, ReportFiles};
 /// Two builds, compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreflightReport {
-    /// No subsystem, heading or the whole is slower, and what is new takes no more than what is gone.
+    /// No subsystem, category or the whole is slower, and what is new takes no more than what is gone.
     pub passed: bool,
     /// `slower` if anything is; `new` if new subsystems take more than those that are gone; `faster` if anything is; `unknown` if
     /// nothing can be said of the whole; otherwise `none`.
@@ -174,7 +174,7 @@ impl PreflightReport {
         }
     }
 
-    /// Subsystems and headings of which something was seen.
+    /// Subsystems and categories of which something was seen.
     pub fn seen(&self) -> impl Iterator<Item = &Finding> {
         self.all().filter(|finding| finding.verdict.is_seen())
     }

@@ -97,11 +97,11 @@ impl Verdict {
     }
 }
 
-/// What is found of a subsystem, of a heading, or of everything.
+/// What is found of a subsystem, of a category, or of everything.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub name: String,
-    /// Empty of a heading.
+    /// Of a subsystem; empty of a category, and of everything.
     pub category: String,
     pub verdict: Verdict,
     /// Of all scopes' time, in the build in which that is more.
@@ -207,16 +207,16 @@ pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
         .iter()
         .map(|(name, category)| ((*name).to_owned(), (*category).to_owned(), observe(&|step: &Step| step.ns(name))))
         .collect();
-    let mut headings: Vec<&str> = names.values().copied().collect();
-    headings.sort_unstable();
-    headings.dedup();
-    let of_categories: Vec<(String, String, Vec<Observed>)> = headings
+    let mut categories: Vec<&str> = names.values().copied().collect();
+    categories.sort_unstable();
+    categories.dedup();
+    let of_categories: Vec<(String, String, Vec<Observed>)> = categories
         .into_iter()
-        .map(|heading| {
+        .map(|category| {
             let of = |step: &Step| -> f64 {
-                step.times_ns.values().filter(|(of, _)| of == heading).map(|(_, ns)| *ns as f64).sum()
+                step.times_ns.values().filter(|(of, _)| of == category).map(|(_, ns)| *ns as f64).sum()
             };
-            (heading.to_owned(), String::new(), observe(&of))
+            (category.to_owned(), String::new(), observe(&of))
         })
         .collect();
     let whole_row = (WHOLE.to_owned(), String::new(), whole.clone());
@@ -306,7 +306,7 @@ fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames_
         .filter(|shifts| shifts.len() >= PAIRS_MIN)
         .map(|shifts| mean_and_deviation(&shifts).1)
         .collect();
-    // Half of the alarms for subsystems, half for headings.
+    // Half of the alarms for subsystems, half for categories.
     let level = 0.5 / FALSE_ALARMS_ONE_IN / deviations.len().max(1) as f64;
     let usual = throng_history::changes::median(&mut deviations);
     rows.into_iter()
