@@ -10,7 +10,7 @@
 //!
 //! - **The work is the same.** Each process plays the game with its bots on a virtual clock (`workload`), with the same seed:
 //!   step 40 of the one does what step 40 of the other does, and they come within some 50 ms of each other. What is compared is
-//!   such steps, and what the host did to single ones is cut off; steps in which a thread waited for its core are left out.
+//!   such steps, and what the host did to single ones is trimmed; steps in which a thread waited for its core are left out.
 //! - **Threads of one process take turns where they wait.** In the batch class a worker that is woken does not take the core from the frame's
 //!   thread; else its time would lie within the scope that woke it, or not, as the kernel likes.
 //! - **Processes are drawn anew.** Where memory comes to lie makes a process faster or slower for all its life, by percents. So a run is many

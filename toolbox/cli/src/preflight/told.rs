@@ -5,7 +5,7 @@ use std::error::Error;
 use throng::text_table::{Cell, Column, TextTable};
 use throng_lab::preflight::{
     PreflightReport,
-    statistics::{Finding, Verdict as Seen, WHOLE, cut_in_words},
+    statistics::{Finding, Verdict as Seen, WHOLE, trimming_in_words},
 };
 
 use crate::output::{remark, say};
@@ -56,11 +56,11 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
         ]);
     }
     say(counts.text())?;
-    say(cut_in_words())?;
-    let uncut: Vec<String> =
-        report.uncut_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", finding.name)).collect();
-    if !uncut.is_empty() {
-        say(format_args!("of all steps, outside of the interval and not judged: {}", uncut.join(", ")))?;
+    say(trimming_in_words())?;
+    let untrimmed: Vec<String> =
+        report.untrimmed_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", finding.name)).collect();
+    if !untrimmed.is_empty() {
+        say(format_args!("of all steps, outside of the interval and not judged: {}", untrimmed.join(", ")))?;
     }
     for count in report.counts_that_differ() {
         say(format_args!("{}; it changes no exit status", count.in_words(report.per)))?;
@@ -125,7 +125,7 @@ fn table(findings: &[Finding]) -> TextTable {
             percent(finding.shift_percent),
             percent(finding.low_percent),
             percent(finding.high_percent),
-            percent(finding.uncut_percent_outside()),
+            percent(finding.untrimmed_percent_outside()),
             Cell::Text(finding.verdict.name()),
         ]);
     }

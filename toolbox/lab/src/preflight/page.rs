@@ -7,7 +7,7 @@ use throng_capture::story::printable_date;
 use super::instructions::FRAMES;
 use super::report::{COUNT_DIFFERS_MIN, PreflightReport, ScopeChange};
 use super::statistics::{
-    FALSE_ALARMS_ONE_IN, Finding, Findings, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, cut_in_words,
+    FALSE_ALARMS_ONE_IN, Finding, Findings, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, trimming_in_words,
 };
 use crate::document::{Heading, document};
 use crate::page::{grouped, machine_rows, number};
@@ -121,8 +121,8 @@ fn what_differs(report: &PreflightReport) -> Markup {
         subsystems.iter().filter(|finding| finding.verdict == verdict).map(|finding| finding.name.as_str()).collect()
     };
     let (wide, rare) = (names(Verdict::Unknown), names(Verdict::Rare));
-    let uncut: Vec<String> =
-        report.uncut_outside().map(|(finding, percent)| format!("{} {}", finding.name, signed(percent))).collect();
+    let untrimmed: Vec<String> =
+        report.untrimmed_outside().map(|(finding, percent)| format!("{} {}", finding.name, signed(percent))).collect();
     html! {
         section {
             h2 { "What differs" }
@@ -146,9 +146,9 @@ fn what_differs(report: &PreflightReport) -> Markup {
                         (number(100.0 * UNKNOWN_MIN)) " %. A longer run (" code { "--seconds" } ") or a quieter host says more."
                     }
                 }
-                @if !uncut.is_empty() {
+                @if !untrimmed.is_empty() {
                     li {
-                        "Of all steps, outside of their intervals and so not judged: " (uncut.join(", "))
+                        "Of all steps, outside of their intervals and so not judged: " (untrimmed.join(", "))
                         ". It is a rare stall, or what the host did to single steps; see below."
                     }
                 }
@@ -171,22 +171,22 @@ fn sentence(finding: &Finding, per: &str) -> Markup {
         html! { @if finding.name != WHOLE { " It is " (percent(100.0 * finding.share)) " of a " (per) "'s time." } };
     let interval = html! { @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
     (signed(low)) " to " (signed(high)) } };
-    let uncut = html! { @if let Some(uncut) = finding.uncut_percent_outside() {
-    " Of all steps: " (signed(uncut)) ", outside of the interval." } };
+    let untrimmed = html! { @if let Some(untrimmed) = finding.untrimmed_percent_outside() {
+    " Of all steps: " (signed(untrimmed)) ", outside of the interval." } };
     html! {
         (name)
         @match verdict {
             Verdict::Slower | Verdict::Faster => {
                 " is " b { (verdict.name()) @if let Some(shift) = finding.shift_percent { " by " (precise(shift.abs())) } }
-                ": " (number(*change_us)) " µs per " (per) " instead of " (number(*base_us)) ". Interval: " (interval) "." (uncut) (share)
+                ": " (number(*change_us)) " µs per " (per) " instead of " (number(*base_us)) ". Interval: " (interval) "." (untrimmed) (share)
             }
             Verdict::New => { " is " b { "new" } ": " (number(*change_us)) " µs per " (per) " that were not there." (share) }
             Verdict::Gone => { " is " b { "gone" } ": " (number(*base_us)) " µs per " (per) " less." (share) }
             Verdict::None if excludes_zero(finding) => {
-                " differs (interval: " (interval) "), but perhaps by no more than " (number(100.0 * SHIFT_MIN)) " %, so it is not named." (uncut) (share)
+                " differs (interval: " (interval) "), but perhaps by no more than " (number(100.0 * SHIFT_MIN)) " %, so it is not named." (untrimmed) (share)
             }
-            Verdict::None => { ": no difference seen. Interval: " (interval) "." (uncut) (share) }
-            Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (uncut) (share) }
+            Verdict::None => { ": no difference seen. Interval: " (interval) "." (untrimmed) (share) }
+            Verdict::Unknown | Verdict::Rare => { ": it " b { "cannot be said" } " whether it differs." (untrimmed) (share) }
             Verdict::Small => { " takes too little to be judged." }
         }
     }
@@ -234,8 +234,8 @@ fn what_it_cannot_see(report: &PreflightReport) -> Markup {
             h2 { "What this cannot see" }
             ul {
                 li {
-                    (cut_in_words()) "."
-                    @if subsystems.iter().any(|finding| finding.uncut_percent_outside().is_some()) {
+                    (trimming_in_words()) "."
+                    @if subsystems.iter().any(|finding| finding.untrimmed_percent_outside().is_some()) {
                         " Where the shift of all steps lies outside of the interval, it is shown beside it, without a verdict: what the host did to "
                         "single steps is in it, too."
                     }
@@ -352,7 +352,7 @@ fn findings(findings: &[Finding], per: &str) -> Markup {
         _ => "",
     };
     let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), signed);
-    let is_uncut_shown = findings.iter().any(|finding| finding.uncut_percent_outside().is_some());
+    let is_untrimmed_shown = findings.iter().any(|finding| finding.untrimmed_percent_outside().is_some());
     let drawn = findings.iter().filter(|finding| finding.verdict != Verdict::Small);
     let ends = drawn.flat_map(|finding| [finding.low_percent, finding.high_percent]).flatten();
     let farthest = ends.fold(SHIFT_MIN * 100.0, |farthest, end| farthest.max(end.abs())).min(INTERVAL_DRAWN_MAX);
@@ -360,7 +360,7 @@ fn findings(findings: &[Finding], per: &str) -> Markup {
         table {
             tr {
                 th { "Name" } th { "Verdict" } th.n { "Shift" } th { "Interval" } th.n { "Low" } th.n { "High" }
-                @if is_uncut_shown { th.n { "Of all steps" } }
+                @if is_untrimmed_shown { th.n { "Of all steps" } }
                 th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" }
             }
             @for finding in findings {
@@ -371,7 +371,7 @@ fn findings(findings: &[Finding], per: &str) -> Markup {
                     td { (interval_drawn(finding, farthest)) }
                     td.n { (shown(finding.low_percent)) }
                     td.n { (shown(finding.high_percent)) }
-                    @if is_uncut_shown { td.n { @if let Some(uncut) = finding.uncut_percent_outside() { (signed(uncut)) } } }
+                    @if is_untrimmed_shown { td.n { @if let Some(untrimmed) = finding.untrimmed_percent_outside() { (signed(untrimmed)) } } }
                     td.n { (percent(100.0 * finding.share)) }
                     td.n { (number(finding.base_us)) }
                     td.n { (number(finding.change_us)) }
@@ -762,19 +762,19 @@ mod tests {
 
     #[test]
     fn a_page_tells_what_all_steps_say_where_that_is_outside_of_the_interval() {
-        let of = |uncut: fn(&Finding) -> Option<f64>| {
+        let of = |untrimmed: fn(&Finding) -> Option<f64>| {
             let mut report = report_of(2.2e5, 1e5, 12);
-            report.findings.subsystems.iter_mut().for_each(|finding| finding.uncut_percent = uncut(finding));
+            report.findings.subsystems.iter_mut().for_each(|finding| finding.untrimmed_percent = untrimmed(finding));
             report
         };
         assert!(!words(&of(|finding| finding.shift_percent)).contains("outside of the interval."));
-        let uncut = |finding: &Finding| match finding.name.as_str() {
+        let untrimmed = |finding: &Finding| match finding.name.as_str() {
             "ai.plan" => Some(30.14),
             "net.send" => Some(10.1),
             _ => finding.shift_percent,
         };
         check(
-            &of(uncut),
+            &of(untrimmed),
             &[
                 "Of all steps: +30.14 %, outside of the interval.",
                 "Of all steps, outside of their intervals and so not judged: net.send +10.10 %.",

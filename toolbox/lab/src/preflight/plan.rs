@@ -31,5 +31,5 @@ impl PreflightPlan {
     }
 }
 
-/// Of a pair, so that its extremes can be cut off.
+/// Of a pair, so that its extremes can be trimmed.
 pub(super) const STEPS_MIN: u32 = 20;

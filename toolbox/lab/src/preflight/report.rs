@@ -191,10 +191,10 @@ impl PreflightReport {
 
     /// Subsystems whose shift of all steps lies outside of their interval, with that shift. Not those of which something was
     /// seen, and not the whole: what is said of each of these says it there.
-    pub fn uncut_outside(&self) -> impl Iterator<Item = (&Finding, f64)> {
+    pub fn untrimmed_outside(&self) -> impl Iterator<Item = (&Finding, f64)> {
         let quiet = |finding: &&Finding| !finding.verdict.is_seen() && finding.verdict != Verdict::Small;
         let quiet = self.findings.subsystems.iter().filter(quiet).filter(|finding| finding.name != WHOLE);
-        quiet.filter_map(|finding| Some((finding, finding.uncut_percent_outside()?)))
+        quiet.filter_map(|finding| Some((finding, finding.untrimmed_percent_outside()?)))
     }
 
     /// Those of which nothing can be said.
@@ -281,10 +281,10 @@ fn verdict(findings: &Findings) -> Verdict {
     let sum = |verdict, us: fn(&Finding) -> f64| -> f64 {
         findings.subsystems.iter().filter(|finding| finding.verdict == verdict).map(us).sum()
     };
-    let added_us =
-        sum(Verdict::New, |finding| finding.uncut_change_us) - sum(Verdict::Gone, |finding| finding.uncut_base_us);
+    let added_us = sum(Verdict::New, |finding| finding.untrimmed_change_us)
+        - sum(Verdict::Gone, |finding| finding.untrimmed_base_us);
     let whole = findings.subsystems.first();
-    let whole_us = whole.map_or(0.0, |whole| whole.uncut_base_us.max(whole.uncut_change_us));
+    let whole_us = whole.map_or(0.0, |whole| whole.untrimmed_base_us.max(whole.untrimmed_change_us));
     if any(Verdict::Slower) {
         Verdict::Slower
     } else if added_us > SHARE_MIN * whole_us {
@@ -499,9 +499,9 @@ mod tests {
             shift_percent: None,
             low_percent: None,
             high_percent: None,
-            uncut_base_us: base_us,
-            uncut_change_us: change_us,
-            uncut_percent: None,
+            untrimmed_base_us: base_us,
+            untrimmed_change_us: change_us,
+            untrimmed_percent: None,
         }
     }
 

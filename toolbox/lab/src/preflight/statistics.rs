@@ -2,8 +2,8 @@
 //!
 //! A pair of processes is one observation of each subsystem: the ratio of its time in the change to that in the base, over the steps in
 //! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So pairs are
-//! trimmed: the [`CUT_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end; work
-//! that comes in the same few steps of every pair, and a slowdown that is in these alone, stay.
+//! trimmed: the [`TRIMMED_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end;
+//! work that comes in the same few steps of every pair, and a slowdown that is in these alone, stay.
 //!
 //! A stall at another step each time looks like the host's and is left out with it. So the ratio of all steps is kept beside the one that
 //! is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
@@ -31,7 +31,7 @@ pub const SHIFT_MIN: f64 = 0.003;
 /// Nothing is seen only where the interval ends before this share: one that is wider says nothing.
 pub const UNKNOWN_MIN: f64 = 0.1;
 /// Of the steps of a pair in which a subsystem works, at each end.
-pub const CUT_SHARE: f64 = 0.15;
+pub const TRIMMED_SHARE: f64 = 0.15;
 /// Fewer pairs say nothing of each other.
 pub(super) const PAIRS_MIN: usize = 3;
 /// Subsystems that take less of all in both builds are told and not judged: their time is the clock's.
@@ -44,12 +44,12 @@ const UNDISTURBED_SHARE_MIN: f64 = 0.34;
 /// All of a frame.
 pub const WHOLE: &str = "all";
 
-/// What is cut off, for who reads a verdict.
-pub fn cut_in_words() -> String {
+/// What is trimmed, for who reads a verdict.
+pub fn trimming_in_words() -> String {
     format!(
         "{:.0} % of a pair's steps are cut off at each end, those farthest from what is usual: what lies in few steps (a rare stall, a \
          lock) is largely cut off, so it is told as less than it is",
-        100.0 * CUT_SHARE
+        100.0 * TRIMMED_SHARE
     )
 }
 
@@ -114,16 +114,20 @@ pub struct Finding {
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
     /// The same over all undisturbed steps, untrimmed. Has no interval: what the host did to single steps is in it.
-    pub uncut_base_us: f64,
-    pub uncut_change_us: f64,
-    pub uncut_percent: Option<f64>,
+    // The keys are those of reports from before.
+    #[serde(rename = "uncut_base_us")]
+    pub untrimmed_base_us: f64,
+    #[serde(rename = "uncut_change_us")]
+    pub untrimmed_change_us: f64,
+    #[serde(rename = "uncut_percent")]
+    pub untrimmed_percent: Option<f64>,
 }
 
 impl Finding {
     /// The shift of all steps, where it lies outside of the interval.
-    pub fn uncut_percent_outside(&self) -> Option<f64> {
-        let (uncut, low, high) = (self.uncut_percent?, self.low_percent?, self.high_percent?);
-        (!(low..=high).contains(&uncut)).then_some(uncut)
+    pub fn untrimmed_percent_outside(&self) -> Option<f64> {
+        let (untrimmed, low, high) = (self.untrimmed_percent?, self.low_percent?, self.high_percent?);
+        (!(low..=high).contains(&untrimmed)).then_some(untrimmed)
     }
 }
 
@@ -157,7 +161,7 @@ struct Compared {
     change_ns: f64,
     /// Differences of logarithms, trimmed and untrimmed.
     shift: f64,
-    uncut_shift: f64,
+    untrimmed_shift: f64,
 }
 
 /// A step that counts, with its number in the pair: of the same number is the same work.
@@ -273,18 +277,18 @@ fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Obser
     let of_pair = throng_history::changes::median(&mut times.iter().map(Times::difference).collect::<Vec<_>>());
     let off = |times: &Times| times.difference() - usual[times.step].unwrap_or(of_pair);
     times.sort_by(|one, other| off(one).total_cmp(&off(other)));
-    let cut = (times.len() as f64 * CUT_SHARE) as usize;
+    let trimmed_count = (times.len() as f64 * TRIMMED_SHARE) as usize;
     let sums = |times: &[Times]| {
         times.iter().fold((0.0, 0.0), |(base, change), times| (base + times.base_ns, change + times.change_ns))
     };
-    let left = &times[cut..times.len() - cut];
+    let left = &times[trimmed_count..times.len() - trimmed_count];
     let ((base, change), (base_ns, change_ns)) = (sums(left), sums(&times));
     let in_all = |ns: f64| ns * times.len() as f64 / left.len() as f64;
     let compared = (base > 0.0 && change > 0.0).then(|| Compared {
         base_ns: in_all(base),
         change_ns: in_all(change),
         shift: (change / base).ln(),
-        uncut_shift: (change_ns / base_ns).ln(),
+        untrimmed_shift: (change_ns / base_ns).ln(),
     });
     Observed { steps, base_ns, change_ns, compared }
 }
@@ -330,11 +334,13 @@ fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames_
                 Some([_, low, high]) if low < (-UNKNOWN_MIN).ln_1p() || high > UNKNOWN_MIN.ln_1p() => Verdict::Unknown,
                 Some(_) => Verdict::None,
             };
-            let uncut_us = [base_ns, change_ns].map(|ns| per_frame_us(ns, &observed, frames_per_step));
-            let [base_us, change_us] = if interval.is_some() { left_us(&observed, frames_per_step) } else { uncut_us };
+            let untrimmed_us = [base_ns, change_ns].map(|ns| per_frame_us(ns, &observed, frames_per_step));
+            let [base_us, change_us] =
+                if interval.is_some() { left_us(&observed, frames_per_step) } else { untrimmed_us };
             let percent_of = |shift: f64| 100.0 * shift.exp_m1();
             let percent = |at: usize| interval.map(|interval| percent_of(interval[at]));
-            let uncut_shift = interval.map(|_| mean_and_deviation(&shifts_of(|compared| compared.uncut_shift)).0);
+            let untrimmed_shift =
+                interval.map(|_| mean_and_deviation(&shifts_of(|compared| compared.untrimmed_shift)).0);
             Finding {
                 name,
                 category,
@@ -345,9 +351,9 @@ fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames_
                 shift_percent: percent(0),
                 low_percent: percent(1),
                 high_percent: percent(2),
-                uncut_base_us: uncut_us[0],
-                uncut_change_us: uncut_us[1],
-                uncut_percent: uncut_shift.map(percent_of),
+                untrimmed_base_us: untrimmed_us[0],
+                untrimmed_change_us: untrimmed_us[1],
+                untrimmed_percent: untrimmed_shift.map(percent_of),
             }
         })
         .collect()
