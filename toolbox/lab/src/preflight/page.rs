@@ -1,6 +1,8 @@
 //! A preflight as one page, for a reader who knows nothing of it: what differs and by how much, how sure that is, what to look at next;
 //! then every figure, with what each word means.
 
+mod interval;
+
 use maud::{Markup, html};
 use throng_capture::story::printable_date;
 
@@ -12,11 +14,6 @@ use super::statistics::{
 use crate::document::{Heading, document};
 use crate::page::{grouped, machine_rows, number};
 
-/// Width of the picture of an interval, and of what is drawn in it at least (pixels).
-const INTERVAL_WIDTH: f64 = 90.0;
-const INTERVAL_THIN: f64 = 2.0;
-/// What the picture reaches to at most (percent): what is farther away ends at its edge.
-const INTERVAL_DRAWN_MAX: f64 = 15.0;
 /// Scopes of a subsystem have a cause in common if there are so many of them, and the share that each takes more is at most so many
 /// times as large as that of any other.
 const COMMON_SCOPES_MIN: usize = 3;
@@ -355,7 +352,7 @@ fn findings(findings: &[Finding], per: &str) -> Markup {
     let is_untrimmed_shown = findings.iter().any(|finding| finding.untrimmed_percent_outside().is_some());
     let drawn = findings.iter().filter(|finding| finding.verdict != Verdict::Small);
     let ends = drawn.flat_map(|finding| [finding.low_percent, finding.high_percent]).flatten();
-    let farthest = ends.fold(SHIFT_MIN * 100.0, |farthest, end| farthest.max(end.abs())).min(INTERVAL_DRAWN_MAX);
+    let reach = interval::reach(ends, SHIFT_MIN * 100.0);
     html! {
         table {
             tr {
@@ -368,7 +365,7 @@ fn findings(findings: &[Finding], per: &str) -> Markup {
                     td { @if finding.name == WHOLE { "the whole " (per) } @else { code { (finding.name) } } }
                     td.verdict-word { (word(finding.verdict)) }
                     td.n { (shown(finding.shift_percent)) }
-                    td { (interval_drawn(finding, farthest)) }
+                    td { (interval_drawn(finding, reach)) }
                     td.n { (shown(finding.low_percent)) }
                     td.n { (shown(finding.high_percent)) }
                     @if is_untrimmed_shown { td.n { @if let Some(untrimmed) = finding.untrimmed_percent_outside() { (signed(untrimmed)) } } }
@@ -386,24 +383,13 @@ fn word(verdict: Verdict) -> &'static str {
     if verdict == Verdict::None { "none seen" } else { verdict.name() }
 }
 
-/// From low to high beside 0, all of a table to one scale: to the right is slower. Of what is not judged there is none.
-fn interval_drawn(finding: &Finding, farthest: f64) -> Markup {
+/// Of what is not judged there is none.
+fn interval_drawn(finding: &Finding, reach: f64) -> Markup {
     html! {
         @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) && finding.verdict != Verdict::Small {
-            @let (left, width) = drawn_between(low, high, farthest);
-            svg.interval width=(INTERVAL_WIDTH) height="12" role="img" aria-label=(format!("{} to {}", signed(low), signed(high))) {
-                rect x=(format!("{left:.1}")) y="3" width=(format!("{width:.1}")) height="6" {}
-                line x1=(INTERVAL_WIDTH / 2.0) x2=(INTERVAL_WIDTH / 2.0) y1="0" y2="12" {}
-            }
+            (interval::drawn(low, high, reach, &format!("{} to {}", signed(low), signed(high))))
         }
     }
-}
-
-/// Left end and width of the bar (pixels), within the picture and never too thin to be seen.
-fn drawn_between(low: f64, high: f64, farthest: f64) -> (f64, f64) {
-    let x = |percent: f64| INTERVAL_WIDTH * (0.5 + 0.5 * (percent / farthest).clamp(-1.0, 1.0));
-    let left = x(low).min(INTERVAL_WIDTH - INTERVAL_THIN);
-    (left, (x(high) - left).max(INTERVAL_THIN))
 }
 
 fn categories(report: &PreflightReport) -> Markup {

@@ -142,21 +142,6 @@ fn a_report_under_a_name_of_its_own_leaves_the_other() {
     assert!(json["report"].as_str().is_some_and(|page| page.ends_with("run-7.html")), "{json}");
 }
 
-/// Promise: an interval is seen wherever it lies.
-#[test]
-fn intervals_are_drawn_within_their_picture() {
-    let check = |low, high, expect: (f64, f64)| {
-        let (left, width) = drawn_between(low, high, 10.0);
-        assert!((left - expect.0).abs() < 1e-9 && (width - expect.1).abs() < 1e-9, "{low} to {high}: {left}, {width}");
-    };
-    check(-5.0, 5.0, (22.5, 45.0));
-    check(0.0, 10.0, (45.0, 45.0));
-    check(16.0, 18.0, (88.0, 2.0));
-    check(-18.0, -16.0, (0.0, 2.0));
-    check(-40.0, 60.0, (0.0, 90.0));
-    check(1.0, 1.0, (49.5, 2.0));
-}
-
 /// Promise: where all scopes of a subsystem take the same share more, nobody is sent to one of them.
 #[test]
 fn a_page_tells_a_cause_that_scopes_have_in_common() {
