@@ -35,7 +35,7 @@ use throng_platform::sched;
 use throng_platform::signals::StopFlag;
 
 pub use pair::PreflightError;
-pub use plan::PreflightPlan;
+pub use plan::{Per, PreflightPlan};
 pub use report::PreflightReport;
 
 use pair::PairFigures;

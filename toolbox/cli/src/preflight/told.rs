@@ -4,7 +4,7 @@ use std::error::Error;
 
 use throng::text_table::{Cell, Column, TextTable};
 use throng_lab::preflight::{
-    PreflightReport,
+    Per, PreflightReport,
     statistics::{Finding, Verdict as Seen, WHOLE, trimming_in_words},
 };
 
@@ -42,7 +42,13 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
     say(table(&report.findings.subsystems).text())?;
     say(table(&report.findings.categories).text())?;
     let mut counts = TextTable::new([
-        Column::text(if report.per == "tick" { "per tick" } else { "per frame" }, "name"),
+        Column::text(
+            match report.per {
+                Per::Tick => "per tick",
+                Per::Frame => "per frame",
+            },
+            "name",
+        ),
         Column::float("base", "base", 2),
         Column::float("change", "change", 2),
         Column::text("verdict", "verdict"),
@@ -91,7 +97,7 @@ fn name(one: &Finding) -> String {
 }
 
 /// What is known of one that differs.
-fn told(one: &Finding, per: &str) -> String {
+fn told(one: &Finding, per: Per) -> String {
     let (name, verdict) = (name(one), one.verdict.name());
     match (one.verdict, one.shift_percent, one.low_percent, one.high_percent) {
         (Seen::New, ..) => format!("{name} is new: {:.1} µs per {per}", one.change_us),

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use throng_capture::story::printable_date;
 
 use super::instructions::FRAMES;
+use super::plan::Per;
 use super::report::{COUNT_DIFFERS_MIN, PreflightReport, ScopeChange};
 use super::statistics::{
     FALSE_ALARMS_ONE_IN, Finding, Findings, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, trimming_in_words,
@@ -161,7 +162,7 @@ fn what_differs(report: &PreflightReport) -> Markup {
 }
 
 /// What is known of one, for who reads nothing else.
-fn sentence(finding: &Finding, per: &str) -> Markup {
+fn sentence(finding: &Finding, per: Per) -> Markup {
     let Finding { base_us, change_us, verdict, .. } = finding;
     let name = html! { @if finding.name == WHOLE { "The whole " (per) } @else { code { (finding.name) } } };
     let share =
@@ -292,8 +293,8 @@ fn what_next(report: &PreflightReport) -> Markup {
                 }
                 p {
                     @match report.per {
-                        "tick" => { "A capture of the change's replay shows them within its ticks. Saved at the end of the recording, and opened as a page:" }
-                        _ => { "A capture of the change shows them within its frames. Under the same load, saved once its bots are in, and opened as a page:" }
+                        Per::Tick => { "A capture of the change's replay shows them within its ticks. Saved at the end of the recording, and opened as a page:" }
+                        Per::Frame => { "A capture of the change shows them within its frames. Under the same load, saved once its bots are in, and opened as a page:" }
                     }
                     @if !report.told_change.is_empty() { " (The test switch is not in it.)" }
                 }
@@ -342,7 +343,7 @@ fn common_causes(report: &PreflightReport) -> Vec<String> {
     seen.filter_map(of_subsystem).collect()
 }
 
-fn findings(findings: &[Finding], per: &str) -> Markup {
+fn findings(findings: &[Finding], per: Per) -> Markup {
     let class = |verdict| match verdict {
         Verdict::Slower | Verdict::New => "failed",
         Verdict::Faster | Verdict::Gone => "passed",
@@ -409,7 +410,7 @@ fn categories(report: &PreflightReport) -> Markup {
     }
 }
 
-fn legend(per: &str) -> Markup {
+fn legend(per: Per) -> Markup {
     let whole = format!("the whole {per}");
     let words = [
         (
@@ -482,7 +483,7 @@ fn counts(report: &PreflightReport) -> Markup {
                 @match (report.instructions.by, &report.instructions.missing) {
                     ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) "." }
                     ("valgrind", missing) => {
-                        "Instructions are valgrind's, of " (FRAMES) @if report.per == "tick" { " ticks of each world that ticks at one time" } @else { " frames" }
+                        "Instructions are valgrind's, of " (FRAMES) @if report.per == Per::Tick { " ticks of each world that ticks at one time" } @else { " frames" }
                         ", with all that the process does in them, mean of two counts of each build; the processor's counters were not there ("
                         (missing.as_deref().unwrap_or("unknown")) ")."
                         @if let Some(unclear) = &report.instructions.unclear { " Of instructions " (unclear) "." }

@@ -1,6 +1,9 @@
 //! The plan of a preflight: what is compared, and for how long.
 
+use std::fmt;
 use std::path::PathBuf;
+
+use serde::Serialize;
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -25,9 +28,26 @@ pub struct PreflightPlan {
 }
 
 impl PreflightPlan {
-    /// What times and counts are of: a frame; of a recording, a tick of one world.
-    pub(super) fn per(&self) -> &'static str {
-        if self.recording.is_some() { "tick" } else { "frame" }
+    pub(super) fn per(&self) -> Per {
+        if self.recording.is_some() { Per::Tick } else { Per::Frame }
+    }
+}
+
+/// What times and counts are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    Frame,
+    /// Of one world of a recording.
+    Tick,
+}
+
+impl fmt::Display for Per {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Frame => "frame",
+            Self::Tick => "tick",
+        })
     }
 }
 

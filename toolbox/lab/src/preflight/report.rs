@@ -11,7 +11,7 @@ use super::binaries;
 use super::instructions::{self, COUNTS, Instructions};
 use super::page;
 use super::pair::{NAMES, PairFigures, Step};
-use super::plan::PreflightPlan;
+use super::plan::{Per, PreflightPlan};
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::earlier_runs::unix_s;
 use crate::page::{grouped, number};
@@ -34,8 +34,7 @@ pub struct PreflightReport {
     pub workload: String,
     /// What was played: game, players, NPCs; or worlds and ticks of a recording.
     pub played: Value,
-    /// What times and counts are of: `frame`; of a recording, `tick` of one world.
-    pub per: &'static str,
+    pub per: Per,
     pub findings: Findings,
     /// Of each subsystem that differs, the scopes that do most.
     pub scopes: Vec<ScopeChange>,
@@ -104,7 +103,7 @@ impl Count {
     }
 
     /// What is known of one that differs.
-    pub fn in_words(&self, per: &str) -> String {
+    pub fn in_words(&self, per: Per) -> String {
         let Self { name, base, change, verdict } = self;
         let more = if *base > 0.0 { format!(" ({:+.1} %)", 100.0 * (change / base - 1.0)) } else { String::new() };
         format!("{name}: {verdict}, {} per {per} instead of {}{more}", number(*change), number(*base))
@@ -169,8 +168,8 @@ impl PreflightReport {
     /// By what it is seen that the two play differently, if they do.
     pub fn other_by(&self) -> &'static str {
         match self.per {
-            "tick" => "came to other states in the same ticks of the recording",
-            _ => "sent other packets in the same steps",
+            Per::Tick => "came to other states in the same ticks of the recording",
+            Per::Frame => "sent other packets in the same steps",
         }
     }
 
@@ -430,7 +429,8 @@ mod tests {
         };
         let report = of(7);
         assert_eq!(report.workload, "recording evening (meadow, worlds: 3)");
-        assert_eq!((report.per, report.per_step, report.did_the_same), ("tick", 30, true));
+        assert_eq!((report.per, report.per_step, report.did_the_same), (Per::Tick, 30, true));
+        assert_eq!(serde_json::to_value(&report).unwrap()["per"], "tick");
         assert_eq!(report.look[0], "new/throng replay evening --capture captures");
         assert!(!of(8).did_the_same);
     }
@@ -445,9 +445,9 @@ mod tests {
         let told: Vec<_> = found.iter().map(|count| (count.name, count.verdict)).collect();
         assert_eq!(told, [("allocations", "more"), ("packets_out", "none"), ("bytes_out", "none")]);
         assert_eq!((found[0].base, found[0].change), (10.0, 11.5));
-        assert_eq!(found[0].in_words("frame"), "allocations: more, 11.5 per frame instead of 10 (+15.0 %)");
+        assert_eq!(found[0].in_words(Per::Frame), "allocations: more, 11.5 per frame instead of 10 (+15.0 %)");
         let fewer = Count { name: "bytes_out", base: 0.5, change: 0.0, verdict: "fewer" };
-        assert_eq!(fewer.in_words("tick"), "bytes_out: fewer, 0 per tick instead of 0.500 (-100.0 %)");
+        assert_eq!(fewer.in_words(Per::Tick), "bytes_out: fewer, 0 per tick instead of 0.500 (-100.0 %)");
     }
 
     #[test]
