@@ -58,7 +58,7 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
             Cell::Text(count.name),
             Cell::Float(count.base),
             Cell::Float(count.change),
-            Cell::Text(if count.is_unknown() { Seen::Unknown.name() } else { count.verdict }),
+            Cell::Text(if count.is_unknown() { Seen::Unknown.name() } else { count.verdict.name() }),
         ]);
     }
     say(counts.text())?;

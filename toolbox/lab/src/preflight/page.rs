@@ -469,7 +469,7 @@ fn counts(report: &PreflightReport) -> Markup {
                     tr {
                         td { code { (count.name) } }
                         td {
-                            @if count.differs() { (count.verdict) }
+                            @if count.differs() { (count.verdict.name()) }
                             @else if count.is_unknown() { (word(Verdict::Unknown)) }
                             @else { (word(Verdict::None)) }
                         }

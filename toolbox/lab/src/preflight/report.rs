@@ -88,25 +88,66 @@ pub struct Count {
     pub name: &'static str,
     pub base: f64,
     pub change: f64,
-    /// `more`, `fewer` or `none`: it differs by more than a two hundredth, the same way in all pairs. `unknown`: counts of one build are
-    /// farther apart.
-    pub verdict: &'static str,
+    pub verdict: CountVerdict,
+}
+
+/// Whether a count differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountVerdict {
+    /// By more than [`COUNT_DIFFERS_MIN`], the same way in all pairs.
+    More,
+    Fewer,
+    None,
+    /// Counts of one build are farther apart.
+    Unknown,
+}
+
+impl CountVerdict {
+    /// Of one count of each build.
+    fn of(base: f64, change: f64) -> Self {
+        let least = COUNT_DIFFERS_MIN * base.max(change);
+        if change - base > least {
+            Self::More
+        } else if base - change > least {
+            Self::Fewer
+        } else {
+            Self::None
+        }
+    }
+
+    /// Of counts of both in each pair: it differs only where it does so in all, the same way.
+    fn of_pairs(counts: &[(f64, f64)]) -> Self {
+        let mut verdicts = counts.iter().map(|(base, change)| Self::of(*base, *change));
+        let first = verdicts.next().unwrap_or(Self::None);
+        if verdicts.all(|verdict| verdict == first) { first } else { Self::None }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::More => "more",
+            Self::Fewer => "fewer",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 impl Count {
     pub fn differs(&self) -> bool {
-        matches!(self.verdict, "more" | "fewer")
+        matches!(self.verdict, CountVerdict::More | CountVerdict::Fewer)
     }
 
     pub fn is_unknown(&self) -> bool {
-        self.verdict == "unknown"
+        self.verdict == CountVerdict::Unknown
     }
 
     /// What is known of one that differs.
     pub fn in_words(&self, per: Per) -> String {
         let Self { name, base, change, verdict } = self;
         let more = if *base > 0.0 { format!(" ({:+.1} %)", 100.0 * (change / base - 1.0)) } else { String::new() };
-        format!("{name}: {verdict}, {} per {per} instead of {}{more}", number(*change), number(*base))
+        let (verdict, change, base) = (verdict.name(), number(*change), number(*base));
+        format!("{name}: {verdict}, {change} per {per} instead of {base}{more}")
     }
 }
 
@@ -220,13 +261,7 @@ impl PreflightReport {
                         )
                     })
                 });
-                let differs = (change - base).abs() > COUNT_DIFFERS_MIN * base.max(change);
-                let verdict = match (&unclear, differs) {
-                    (Some(_), _) => "unknown",
-                    (None, true) if change > base => "more",
-                    (None, true) => "fewer",
-                    (None, false) => "none",
-                };
+                let verdict = if unclear.is_some() { CountVerdict::Unknown } else { CountVerdict::of(base, change) };
                 self.instructions = Instructions { by: "valgrind", missing: Some(missing), unclear };
                 self.counts.push(Count { name: "instructions", base, change, verdict });
             }
@@ -372,24 +407,10 @@ fn counts(plan: &PreflightPlan, pairs: &[PairFigures], per_step: u32) -> Vec<Cou
                 .fold((0.0, 0.0), |sums, (base, change)| (sums.0 + of(base) as f64, sums.1 + of(change) as f64))
         });
         let sums: Vec<(f64, f64)> = sums.collect();
-        let differs = |more: bool| {
-            let beyond = |(base, change): &(f64, f64)| {
-                let by = if more { change - base } else { base - change };
-                by > COUNT_DIFFERS_MIN * base.max(*change).max(1.0)
-            };
-            !sums.is_empty() && sums.iter().all(beyond)
-        };
-        let verdict = if differs(true) {
-            "more"
-        } else if differs(false) {
-            "fewer"
-        } else {
-            "none"
-        };
         let frames = pairs.iter().map(|pair| pair.steps.len() as f64).sum::<f64>() * f64::from(per_step);
         let per_frame = |all: f64| all / frames.max(1.0);
         let (base, change) = sums.iter().fold((0.0, 0.0), |all, sums| (all.0 + sums.0, all.1 + sums.1));
-        Count { name, base: per_frame(base), change: per_frame(change), verdict }
+        Count { name, base: per_frame(base), change: per_frame(change), verdict: CountVerdict::of_pairs(&sums) }
     };
     counted.into_iter().map(of).collect()
 }
@@ -443,10 +464,12 @@ mod tests {
         };
         let found = counts(&plan(None), &[pair(110, 1_000), pair(120, 900)], 10);
         let told: Vec<_> = found.iter().map(|count| (count.name, count.verdict)).collect();
-        assert_eq!(told, [("allocations", "more"), ("packets_out", "none"), ("bytes_out", "none")]);
+        let [more, none] = [CountVerdict::More, CountVerdict::None];
+        assert_eq!(told, [("allocations", more), ("packets_out", none), ("bytes_out", none)]);
         assert_eq!((found[0].base, found[0].change), (10.0, 11.5));
         assert_eq!(found[0].in_words(Per::Frame), "allocations: more, 11.5 per frame instead of 10 (+15.0 %)");
-        let fewer = Count { name: "bytes_out", base: 0.5, change: 0.0, verdict: "fewer" };
+        let fewer = Count { name: "bytes_out", base: 0.5, change: 0.0, verdict: CountVerdict::Fewer };
+        assert_eq!(serde_json::to_value(&fewer).unwrap()["verdict"], "fewer");
         assert_eq!(fewer.in_words(Per::Tick), "bytes_out: fewer, 0 per tick instead of 0.500 (-100.0 %)");
     }
 
@@ -458,7 +481,7 @@ mod tests {
         };
         let found = counts(&plan(None), &[pair(Some(1_010)), pair(Some(1_020))], 10);
         let last = found.last().map(|count| (count.name, count.base, count.change, count.verdict));
-        assert_eq!(last, Some(("instructions", 100.0, 101.5, "more")));
+        assert_eq!(last, Some(("instructions", 100.0, 101.5, CountVerdict::More)));
         assert_eq!(counts(&plan(None), &[pair(Some(1_010)), pair(None)], 10).len(), 3);
         let of_recording = counts(&plan(Some("r")), &[pair(Some(1_010)), pair(Some(1_020))], 10);
         let told: Vec<_> = of_recording.iter().map(|count| count.name).collect();
@@ -475,11 +498,11 @@ mod tests {
             ((last.name, last.base, last.change, last.verdict), report.instructions)
         };
         let (count, instructions) = of(Ok([[1_000.0, 1_002.0], [1_010.0, 1_012.0]]));
-        assert_eq!((count, instructions.unclear), (("instructions", 1_001.0, 1_011.0, "more"), None));
-        assert_eq!(of(Ok([[1_010.0; 2], [1_000.0; 2]])).0.3, "fewer");
-        assert_eq!(of(Ok([[1_000.0; 2], [1_004.0; 2]])).0.3, "none");
+        assert_eq!((count, instructions.unclear), (("instructions", 1_001.0, 1_011.0, CountVerdict::More), None));
+        assert_eq!(of(Ok([[1_010.0; 2], [1_000.0; 2]])).0.3, CountVerdict::Fewer);
+        assert_eq!(of(Ok([[1_000.0; 2], [1_004.0; 2]])).0.3, CountVerdict::None);
         let (count, instructions) = of(Ok([[1_000.0; 2], [1_000.0, 1_030.0]]));
-        assert_eq!(count.3, "unknown");
+        assert_eq!(count.3, CountVerdict::Unknown);
         let unclear = instructions.unclear.unwrap();
         assert!(unclear.starts_with("two counts of change are 2.9 % apart"), "{unclear}");
         let (count, instructions) = of(Err("base: it fell silent".to_owned()));

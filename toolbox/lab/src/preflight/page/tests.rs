@@ -3,6 +3,7 @@
 use super::*;
 use crate::preflight::pair::{PairFigures, Step};
 use crate::preflight::plan::PreflightPlan;
+use crate::preflight::report::CountVerdict;
 
 /// Twelve pairs, in which the change takes so much of `ai` and of `net` (ns); 0 leaves it out.
 fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
@@ -173,7 +174,7 @@ fn a_page_names_counts_that_differ() {
     let mut report = report_of(2e5, 1e5, 12);
     assert!(!words(&report).contains("neither the verdict"), "no count differs");
     let count = report.counts.iter_mut().find(|count| count.name == "allocations").unwrap();
-    (count.base, count.change, count.verdict) = (40.0, 80.0, "more");
+    (count.base, count.change, count.verdict) = (40.0, 80.0, CountVerdict::More);
     check(
         &report,
         &[
