@@ -5,6 +5,7 @@ use std::error::Error;
 use throng::text_table::{Cell, Column, TextTable};
 use throng_lab::preflight::{
     Per, PreflightReport,
+    instructions::CountedBy,
     statistics::{Finding, Verdict as Seen, WHOLE, trimming_in_words},
 };
 
@@ -25,10 +26,9 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
         ));
     }
     if let Some(missing) = &report.instructions.missing {
-        let by = if report.instructions.by == "none" {
-            "not counted".to_owned()
-        } else {
-            format!("by {}", report.instructions.by)
+        let by = match report.instructions.by {
+            CountedBy::None => "not counted".to_owned(),
+            by => format!("by {}", by.name()),
         };
         remark(format_args!("note instructions: {by}; {missing}"));
     }

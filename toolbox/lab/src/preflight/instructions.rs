@@ -18,12 +18,32 @@ use crate::child::{Child, Said};
 /// How instructions were counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Instructions {
-    /// `perf_event`, `valgrind` or `none`.
-    pub by: &'static str,
+    pub by: CountedBy,
     /// Why not by the processor's counters, or not at all.
     pub missing: Option<String>,
     /// Why there is no verdict, if they were counted and there is none.
     pub unclear: Option<String>,
+}
+
+/// Who counted instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountedBy {
+    /// The processor's counters.
+    PerfEvent,
+    Valgrind,
+    /// Nobody did.
+    None,
+}
+
+impl CountedBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PerfEvent => "perf_event",
+            Self::Valgrind => "valgrind",
+            Self::None => "none",
+        }
+    }
 }
 
 /// Frames under valgrind; of a recording, ticks of each world that ticks at one time.
@@ -43,8 +63,8 @@ impl Instructions {
         let why = why.filter_map(|(why, which)| Some(format!("{which}: {}", why.as_ref()?))).next();
         let silent = || "the processor's counters were there and said nothing".to_owned();
         let (by, missing) = match why {
-            None if are_counted(pairs) => ("perf_event", None),
-            why => ("none", why.or_else(|| Some(silent()))),
+            None if are_counted(pairs) => (CountedBy::PerfEvent, None),
+            why => (CountedBy::None, why.or_else(|| Some(silent()))),
         };
         Self { by, missing, unclear: None }
     }
@@ -156,10 +176,13 @@ mod tests {
             ..PairFigures::default()
         };
         let of = |pair| Instructions::of(&[pair]);
-        assert_eq!(of(pair(None, Some(2))), Instructions { by: "perf_event", missing: None, unclear: None });
+        assert_eq!(of(pair(None, Some(2))), Instructions { by: CountedBy::PerfEvent, missing: None, unclear: None });
         let missing = of(pair(Some("no counters"), None));
-        assert_eq!((missing.by, missing.missing.as_deref()), ("none", Some("change: no counters")));
+        assert_eq!((missing.by, missing.missing.as_deref()), (CountedBy::None, Some("change: no counters")));
         assert!(of(pair(None, None)).missing.is_some());
+        for by in [CountedBy::PerfEvent, CountedBy::Valgrind, CountedBy::None] {
+            assert_eq!(serde_json::to_value(by).unwrap(), by.name());
+        }
     }
 
     /// Counts by a program in valgrind's place, which speaks as a workload does. `more`: what a shell makes of `frames` and `number`, the

@@ -6,7 +6,7 @@ mod interval;
 use maud::{Markup, html};
 use throng_capture::story::printable_date;
 
-use super::instructions::FRAMES;
+use super::instructions::{CountedBy, FRAMES};
 use super::plan::Per;
 use super::report::{COUNT_DIFFERS_MIN, PreflightReport, ScopeChange};
 use super::statistics::{
@@ -481,14 +481,14 @@ fn counts(report: &PreflightReport) -> Markup {
             p {
                 "More or fewer: it differs by more than " (number(100.0 * COUNT_DIFFERS_MIN)) " %, the same way in all pairs. "
                 @match (report.instructions.by, &report.instructions.missing) {
-                    ("none", missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) "." }
-                    ("valgrind", missing) => {
+                    (CountedBy::None, missing) => { "Instructions were not counted: " (missing.as_deref().unwrap_or("nobody asked")) "." }
+                    (CountedBy::Valgrind, missing) => {
                         "Instructions are valgrind's, of " (FRAMES) @if report.per == Per::Tick { " ticks of each world that ticks at one time" } @else { " frames" }
                         ", with all that the process does in them, mean of two counts of each build; the processor's counters were not there ("
                         (missing.as_deref().unwrap_or("unknown")) ")."
                         @if let Some(unclear) = &report.instructions.unclear { " Of instructions " (unclear) "." }
                     }
-                    (by, _) => { "Instructions are of the server's " (report.per) "s, by " (by) "." }
+                    (CountedBy::PerfEvent, _) => { "Instructions are of the server's " (report.per) "s, by " (CountedBy::PerfEvent.name()) "." }
                 }
             }
         }

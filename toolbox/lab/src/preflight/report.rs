@@ -8,7 +8,7 @@ use serde_json::Value;
 use throng_history::Machine;
 
 use super::binaries;
-use super::instructions::{self, COUNTS, Instructions};
+use super::instructions::{self, COUNTS, CountedBy, Instructions};
 use super::page;
 use super::pair::{NAMES, PairFigures, Step};
 use super::plan::{Per, PreflightPlan};
@@ -262,7 +262,7 @@ impl PreflightReport {
                     })
                 });
                 let verdict = if unclear.is_some() { CountVerdict::Unknown } else { CountVerdict::of(base, change) };
-                self.instructions = Instructions { by: "valgrind", missing: Some(missing), unclear };
+                self.instructions = Instructions { by: CountedBy::Valgrind, missing: Some(missing), unclear };
                 self.counts.push(Count { name: "instructions", base, change, verdict });
             }
             Err(why) => self.instructions.missing = Some(format!("{missing}; by valgrind: {why}")),
