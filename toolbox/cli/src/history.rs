@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use throng::text_table::{Cell, Column, TextTable};
-use throng_lab::history::{self, CommitOrder, Contents, Findings};
+use throng_lab::history::{self, ChangeVerdict, CommitOrder, Contents, Findings};
 
 use crate::{
     outcome::{CommandResult, Verdict},
@@ -44,7 +44,7 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         history::write_page(path, &findings.page(&contents, &folder)?)?;
         remark(format_args!("page: {}", path.display()));
     }
-    let slower = told.iter().filter(|change| change.verdict == "slower").count();
+    let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
     if json {
         let series: Vec<_> = findings
             .series
@@ -122,7 +122,7 @@ fn changes_table(told: &[history::ToldChange]) -> TextTable {
         table.row(&[
             Cell::Text(&change.series),
             Cell::Text(&change.subsystem),
-            Cell::Text(change.verdict),
+            Cell::Text(change.verdict.name()),
             Cell::Float(change.change_percent),
             Cell::Float(change.before_us),
             Cell::Float(change.after_us),

@@ -143,6 +143,27 @@ pub struct SeriesFindings<'a> {
     pub changes: Vec<Change>,
 }
 
+/// Which way a time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeVerdict {
+    Slower,
+    Faster,
+}
+
+impl ChangeVerdict {
+    fn of(change: &Change) -> Self {
+        if change.is_slower() { Self::Slower } else { Self::Faster }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+        }
+    }
+}
+
 /// A change in words and commits, as JSON holds it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToldChange {
@@ -150,8 +171,7 @@ pub struct ToldChange {
     pub series: String,
     /// `everything` is all of them alike.
     pub subsystem: String,
-    /// `slower` or `faster`.
-    pub verdict: &'static str,
+    pub verdict: ChangeVerdict,
     /// Of the time before, in percent.
     pub change_percent: f64,
     pub before_us: f64,
@@ -178,7 +198,8 @@ impl ToldChange {
         };
         let suspects = if *suspects_count == 1 { "suspect" } else { "suspects" };
         format!(
-            "{subsystem} is {verdict} by {:.1} %{us}, likeliest since {likely_commit} ({suspects_count} {suspects} after {good_commit})",
+            "{subsystem} is {} by {:.1} %{us}, likeliest since {likely_commit} ({suspects_count} {suspects} after {good_commit})",
+            verdict.name(),
             self.change_percent.abs()
         )
     }
@@ -294,7 +315,7 @@ impl SeriesFindings<'_> {
             ToldChange {
                 series: self.series.title(),
                 subsystem: change.subsystem.clone(),
-                verdict: if change.is_slower() { "slower" } else { "faster" },
+                verdict: ChangeVerdict::of(change),
                 change_percent: 100.0 * change.shift,
                 before_us: change.before_us * of_all,
                 after_us: change.after_us * of_all,
@@ -429,7 +450,11 @@ mod tests {
         let findings = Findings::of(&records);
         let told = findings.told();
         let [change] = &told[..] else { panic!("{told:?}") };
-        assert_eq!((change.subsystem.as_str(), change.verdict, change.suspects_count), ("shots", "slower", 1));
+        assert_eq!(
+            (change.subsystem.as_str(), change.verdict, change.suspects_count),
+            ("shots", ChangeVerdict::Slower, 1)
+        );
+        assert_eq!(serde_json::to_value(change).unwrap()["verdict"], "slower");
         assert_eq!((change.good_commit.as_str(), change.bad_commit.as_str()), ("commit4", "commit5"));
         assert!((change.change_percent - 20.0).abs() < 1.0, "{change:?}");
         assert_eq!((change.budget_us, change.is_above_budget), (Some(11.0), true));

@@ -11,7 +11,7 @@ use throng_history::{Machine, Record};
 
 use crate::charts::{Chart, ChartError, Line, LineChart, ORANGE, RED, Stroke, TEAL, short, top_above};
 use crate::document::{Heading, document};
-use crate::history::{AboveBudget, Findings, SeriesFindings, ToldChange};
+use crate::history::{AboveBudget, ChangeVerdict, Findings, SeriesFindings, ToldChange};
 use crate::page::{chart, grouped, machine_rows, number};
 
 /// Of each series: those that changed or are above their budget, and those that take most.
@@ -25,7 +25,7 @@ const BUDGET_DRAWN_UP_TO: f64 = 4.0;
 
 pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
     let (told, above) = (findings.told(), findings.above_budget());
-    let slower = told.iter().filter(|change| change.verdict == "slower").count();
+    let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
     let title = match slower {
         0 => "Nothing became slower".to_owned(),
         1 => "One subsystem became slower".to_owned(),
@@ -70,10 +70,10 @@ fn changes(told: &[ToldChange]) -> Markup {
                 th { "Last good" } th { "First bad" } th { "Likeliest" } th.n { "Suspects" }
             }
             @for change in told {
-                tr.(if change.verdict == "slower" { "failed" } else { "passed" }) {
+                tr.(if change.verdict == ChangeVerdict::Slower { "failed" } else { "passed" }) {
                     td { (change.series) }
                     td { code { (change.subsystem) } }
-                    td { (change.verdict) }
+                    td { (change.verdict.name()) }
                     td.n { (format!("{:+.1} %", change.change_percent)) }
                     td.n { (us(change.before_us)) }
                     td.n { (us(change.after_us)) }

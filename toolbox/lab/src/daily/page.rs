@@ -115,7 +115,8 @@ fn against_history(history: &OwnHistory) -> Markup {
 
 fn told(change: &ToldChange) -> String {
     let ToldChange { subsystem, verdict, change_percent, good_commit, bad_commit, .. } = change;
-    format!("{subsystem} {verdict} by {:.1} % after {good_commit}, by {bad_commit} at the latest", change_percent.abs())
+    let (verdict, percent) = (verdict.name(), change_percent.abs());
+    format!("{subsystem} {verdict} by {percent:.1} % after {good_commit}, by {bad_commit} at the latest")
 }
 
 fn worst_frame(worst: &WorstFrame) -> Markup {

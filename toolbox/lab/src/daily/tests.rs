@@ -7,7 +7,7 @@ use throng_crash::CrashReport;
 
 use super::*;
 use crate::bars::{Bar, Requirement};
-use crate::history::{OwnHistory, ToldChange};
+use crate::history::{ChangeVerdict, OwnHistory, ToldChange};
 use crate::load::LoadRun;
 use crate::load_report::{EndedEarly, LoadReport};
 use crate::seconds::Second;
@@ -153,7 +153,7 @@ fn a_slowdown_in_its_own_history_is_part_of_the_verdict() {
     let slower = ToldChange {
         series: "load duel, usual".to_owned(),
         subsystem: "shots".to_owned(),
-        verdict: "slower",
+        verdict: ChangeVerdict::Slower,
         change_percent: 20.0,
         before_us: 10.0,
         after_us: 12.0,
