@@ -118,15 +118,17 @@ fn changes_table(told: &[history::ToldChange]) -> TextTable {
         Column::text("likeliest", "likely_commit"),
         Column::integer("suspects", "suspects_count"),
     ]);
+    // Shown as `-` where there is none.
+    let float = |value: Option<f64>| Cell::Float(value.unwrap_or(f64::NAN));
     for change in told {
         table.row(&[
             Cell::Text(&change.series),
             Cell::Text(&change.subsystem),
             Cell::Text(change.verdict.name()),
             Cell::Float(change.change_percent),
-            Cell::Float(change.before_us),
-            Cell::Float(change.after_us),
-            Cell::Float(change.budget_us.unwrap_or(f64::NAN)),
+            float(change.before_us),
+            float(change.after_us),
+            float(change.budget_us),
             Cell::Text(if change.is_above_budget { "yes" } else { "" }),
             Cell::Text(&change.good_commit),
             Cell::Text(&change.bad_commit),

@@ -67,9 +67,9 @@ pub struct Change {
     pub bad: usize,
     /// Where most speaks for it.
     pub likely: usize,
-    /// Medians (µs); shares of their usual time for [`EVERYTHING`].
-    pub before_us: f64,
-    pub after_us: f64,
+    /// Medians (µs). None for [`EVERYTHING`], of which a share is known and no time.
+    pub before_us: Option<f64>,
+    pub after_us: Option<f64>,
     /// Of the time before, what the host's days share taken off: 0.05 is 5 % slower.
     pub shift: f64,
     /// So many times its own error.
@@ -91,7 +91,8 @@ struct Run {
     place: usize,
     /// The logarithm of the time, which what is common is taken off.
     log: f64,
-    us: f64,
+    /// None of what all share.
+    us: Option<f64>,
 }
 
 /// One subsystem's times.
@@ -130,7 +131,7 @@ fn lines(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String, f64>
         let all: f64 = times.values().sum();
         for (name, &us) in times.iter().filter(|(_, us)| us.is_finite() && **us > 0.0) {
             let (runs, shares) = found.entry(name).or_default();
-            runs.push(Run { number, place, log: us.ln(), us });
+            runs.push(Run { number, place, log: us.ln(), us: Some(us) });
             shares.push(us / all);
         }
     }
@@ -175,10 +176,11 @@ fn take_common(series: &Series<'_>, lines: &mut [Line]) -> Option<Line> {
             moved[run.number].is_some()
         });
     }
-    let runs =
-        places.into_iter().zip(moved).enumerate().filter_map(|(number, (place, moved))| {
-            moved.map(|moved| Run { number, place, log: moved, us: moved.exp() })
-        });
+    let runs = places
+        .into_iter()
+        .zip(moved)
+        .enumerate()
+        .filter_map(|(number, (place, moved))| moved.map(|moved| Run { number, place, log: moved, us: None }));
     Some(Line { name: EVERYTHING.to_owned(), runs: runs.collect() })
 }
 
@@ -214,7 +216,10 @@ fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
     for (place, found) in found.iter().enumerate() {
         let runs = &runs[between(&places, place)];
         let (before, after) = runs.split_at(found.at);
-        let us = |runs: &[Run]| median(&mut runs.iter().map(|run| run.us).collect::<Vec<_>>());
+        let us = |runs: &[Run]| -> Option<f64> {
+            let times: Option<Vec<f64>> = runs.iter().map(|run| run.us).collect();
+            times.map(|mut times| median(&mut times))
+        };
         let (first, last) = doubtful_places(runs, found);
         changes.push(Change {
             subsystem: line.name.clone(),

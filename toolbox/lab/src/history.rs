@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use throng_history::changes::{self, Change, EVERYTHING};
+use throng_history::changes::{self, Change};
 use throng_history::record::{FORMAT, KeptBar, RunKind};
 use throng_history::series::{self, Series};
 use throng_history::store::{self, StoreError};
@@ -174,8 +174,9 @@ pub struct ToldChange {
     pub verdict: ChangeVerdict,
     /// Of the time before, in percent.
     pub change_percent: f64,
-    pub before_us: f64,
-    pub after_us: f64,
+    /// None of `everything`, of which a share is known and no time.
+    pub before_us: Option<f64>,
+    pub after_us: Option<f64>,
     /// The last commit that surely was as before, the first that surely is as after, and the likeliest one.
     pub good_commit: String,
     pub bad_commit: String,
@@ -193,7 +194,7 @@ impl ToldChange {
     pub fn in_words(&self) -> String {
         let Self { subsystem, verdict, suspects_count, good_commit, likely_commit, .. } = self;
         let us = match (self.before_us, self.after_us) {
-            (before, after) if before.is_finite() => format!(" ({before:.2} µs before, {after:.2} after)"),
+            (Some(before), Some(after)) => format!(" ({before:.2} µs before, {after:.2} after)"),
             _ => String::new(),
         };
         let suspects = if *suspects_count == 1 { "suspect" } else { "suspects" };
@@ -310,22 +311,21 @@ impl SeriesFindings<'_> {
     pub fn told(&self) -> Vec<ToldChange> {
         let commit = |place: usize| self.series.commits[place].commit.to_owned();
         let told = |change: &Change| {
-            let of_all = if change.subsystem == EVERYTHING { f64::NAN } else { 1.0 };
             let budget_us = self.budgets(&change.subsystem)[change.bad];
             ToldChange {
                 series: self.series.title(),
                 subsystem: change.subsystem.clone(),
                 verdict: ChangeVerdict::of(change),
                 change_percent: 100.0 * change.shift,
-                before_us: change.before_us * of_all,
-                after_us: change.after_us * of_all,
+                before_us: change.before_us,
+                after_us: change.after_us,
                 good_commit: commit(change.good),
                 bad_commit: commit(change.bad),
                 likely_commit: commit(change.likely),
                 suspects_count: change.bad - change.good,
                 deviations: change.deviations,
                 budget_us,
-                is_above_budget: is_above(Some(change.after_us), budget_us),
+                is_above_budget: is_above(change.after_us, budget_us),
             }
         };
         self.changes.iter().map(told).collect()
@@ -455,6 +455,9 @@ mod tests {
             ("shots", ChangeVerdict::Slower, 1)
         );
         assert_eq!(serde_json::to_value(change).unwrap()["verdict"], "slower");
+        assert!(change.in_words().starts_with("shots is slower by ") && change.in_words().contains(" µs before, "));
+        let of_all = ToldChange { before_us: None, after_us: None, ..change.clone() };
+        assert!(!of_all.in_words().contains("µs") && serde_json::to_value(&of_all).unwrap()["before_us"].is_null());
         assert_eq!((change.good_commit.as_str(), change.bad_commit.as_str()), ("commit4", "commit5"));
         assert!((change.change_percent - 20.0).abs() < 1.0, "{change:?}");
         assert_eq!((change.budget_us, change.is_above_budget), (Some(11.0), true));

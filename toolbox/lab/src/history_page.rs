@@ -61,7 +61,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
 }
 
 fn changes(told: &[ToldChange]) -> Markup {
-    let us = |us: f64| if us.is_finite() { number(us) } else { "-".to_owned() };
+    let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), number);
     html! {
         table {
             tr {

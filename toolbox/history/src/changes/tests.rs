@@ -91,6 +91,8 @@ fn a_slowdown_in_one_of_twenty_commits_is_bracketed_to_it_and_its_subsystem() {
     let [change] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((change.subsystem.as_str(), change.good, change.likely, change.bad), ("subsystem-07", 11, 12, 12));
     assert!((change.shift - 0.15).abs() < 0.03 && change.is_slower(), "{change:?}");
+    let (before_us, after_us) = change.before_us.zip(change.after_us).expect("it takes a time");
+    assert!((after_us / before_us - 1.15).abs() < 0.1, "{change:?}");
 }
 
 #[test]
@@ -113,6 +115,7 @@ fn a_build_in_which_everything_is_slower_is_told_once() {
     let changes = found(&records);
     let [change] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((change.subsystem.as_str(), change.likely), (EVERYTHING, 10));
+    assert_eq!((change.before_us, change.after_us), (None, None), "a share of all is no time");
 }
 
 /// A game whose host is 15 % slower from commit 10 on, with this done to its records.
