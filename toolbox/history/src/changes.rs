@@ -228,7 +228,7 @@ fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
             likely: after[0].place,
             before_us: us(before),
             after_us: us(after),
-            shift: found.shift.exp() - 1.0,
+            shift: found.shift_log.exp() - 1.0,
             deviations: found.deviations,
         });
     }
@@ -259,8 +259,8 @@ enum Floor {
 struct Split {
     /// The first run after it.
     at: usize,
-    /// Of logarithms.
-    shift: f64,
+    /// A difference of logarithms.
+    shift_log: f64,
     noise: f64,
     deviations: f64,
     ordered_share: f64,
@@ -269,7 +269,7 @@ struct Split {
 impl Split {
     fn counts(&self) -> bool {
         self.deviations >= DEVIATIONS_MIN
-            && self.shift.abs() >= SHIFT_MIN.ln_1p()
+            && self.shift_log.abs() >= SHIFT_MIN.ln_1p()
             && self.ordered_share >= ORDERED_SHARE_MIN
     }
 }
@@ -292,7 +292,7 @@ fn measure(values: &[f64], at: usize, floor: Floor) -> Split {
     let mut differences: Vec<f64> =
         before.iter().flat_map(|before| after.iter().map(move |after| after - before)).collect();
     let above = differences.iter().filter(|difference| **difference > 0.0).count() as f64 / differences.len() as f64;
-    let shift = median(&mut differences);
+    let shift_log = median(&mut differences);
     let own = noise(before, after);
     let may_be = own * hidden_by_chance(degrees_of_freedom(values.len()));
     let noise = match floor {
@@ -302,7 +302,7 @@ fn measure(values: &[f64], at: usize, floor: Floor) -> Split {
     };
     let noise = noise.max(f64::MIN_POSITIVE);
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
-    Split { at, shift, noise, deviations: shift.abs() / error, ordered_share: above.max(1.0 - above) }
+    Split { at, shift_log, noise, deviations: shift_log.abs() / error, ordered_share: above.max(1.0 - above) }
 }
 
 /// Deviation of runs from the median of their side, those beyond 2.5 of it cut there.
