@@ -84,7 +84,7 @@ impl Change {
 
 /// One subsystem's time in a run.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct RunTime {
     /// Of the run, in its series.
     number: usize,
     /// Of its commit.
@@ -95,49 +95,49 @@ struct Run {
     us: Option<f64>,
 }
 
-/// One subsystem's times.
-struct Line {
+/// One subsystem's times, in the order of runs.
+struct SubsystemTimes {
     name: String,
-    runs: Vec<Run>,
+    runs: Vec<RunTime>,
 }
 
 /// All changes of a series, those in most runs' time first. `times` says which figures are looked at.
 pub fn find(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Change> {
-    let mut lines = lines(series, &times);
-    let common = if series.kind == RunKind::Load { take_common(series, &mut lines) } else { None };
-    let floor = if common.is_some() { Floor::Usual(usual_noise(&lines)) } else { Floor::Hidden };
+    let mut subsystems = subsystems(series, &times);
+    let common = if series.kind == RunKind::Load { take_common(series, &mut subsystems) } else { None };
+    let floor = if common.is_some() { Floor::Usual(usual_noise(&subsystems)) } else { Floor::Hidden };
     let mut changes = Vec::new();
-    for line in &lines {
-        changes_of(line, floor, &mut changes);
+    for subsystem in &subsystems {
+        changes_of(subsystem, floor, &mut changes);
     }
-    if let Some(line) = common {
-        changes_of(&line, Floor::Hidden, &mut changes);
+    if let Some(subsystem) = common {
+        changes_of(&subsystem, Floor::Hidden, &mut changes);
     }
     changes.sort_by(|one, other| one.likely.cmp(&other.likely).then(other.shift.total_cmp(&one.shift)));
     changes
 }
 
 /// Of the middle subsystem.
-fn usual_noise(lines: &[Line]) -> f64 {
-    let noises = lines.iter().filter_map(|line| best(&line.runs, Floor::None).map(|split| split.noise));
+fn usual_noise(subsystems: &[SubsystemTimes]) -> f64 {
+    let noises = subsystems.iter().filter_map(|subsystem| best(&subsystem.runs, Floor::None).map(|split| split.noise));
     median(&mut noises.collect::<Vec<_>>())
 }
 
 /// Who is watched is decided once for all runs: a subsystem that is near the share would else be there in one and not in the next.
-fn lines(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Line> {
-    let mut found: BTreeMap<&str, (Vec<Run>, Vec<f64>)> = BTreeMap::new();
+fn subsystems(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<SubsystemTimes> {
+    let mut found: BTreeMap<&str, (Vec<RunTime>, Vec<f64>)> = BTreeMap::new();
     for (number, (place, run)) in placed_runs(series).enumerate() {
         let times = times(run);
         let all: f64 = times.values().sum();
         for (name, &us) in times.iter().filter(|(_, us)| us.is_finite() && **us > 0.0) {
             let (runs, shares) = found.entry(name).or_default();
-            runs.push(Run { number, place, log: us.ln(), us: Some(us) });
+            runs.push(RunTime { number, place, log: us.ln(), us: Some(us) });
             shares.push(us / all);
         }
     }
     let watched = found.into_iter().filter_map(|(name, (runs, mut shares))| {
         let is_large = series.kind == RunKind::Bench || median(&mut shares) >= SHARE_MIN;
-        (is_large && runs.len() >= 2 * RUNS_EACH_SIDE_MIN).then(|| Line { name: name.to_owned(), runs })
+        (is_large && runs.len() >= 2 * RUNS_EACH_SIDE_MIN).then(|| SubsystemTimes { name: name.to_owned(), runs })
     });
     watched.collect()
 }
@@ -148,30 +148,30 @@ fn placed_runs<'s, 'a>(series: &'s Series<'a>) -> impl Iterator<Item = (usize, &
     commits.flat_map(|(place, commit)| commit.runs.iter().map(move |run| (place, *run)))
 }
 
-/// Takes what the host did to all lines in a run off each that has this run, and returns it as a line of its own; none where too few
-/// lines were there all along. By median polish (Tukey 1977): a line's middle and a run's common part are found in turns, since the
-/// middle of a line that begins behind a slow time of the host is another than that of one which has all of it.
-fn take_common(series: &Series<'_>, lines: &mut [Line]) -> Option<Line> {
+/// Takes what the host did to all subsystems in a run off each that has this run, and returns it as a subsystem of its own; none
+/// where too few were there all along. By median polish (Tukey 1977): a subsystem's middle and a run's common part are found in
+/// turns, since the middle of one that begins behind a slow time of the host is another than that of one which has all of it.
+fn take_common(series: &Series<'_>, subsystems: &mut [SubsystemTimes]) -> Option<SubsystemTimes> {
     let places: Vec<usize> = placed_runs(series).map(|(place, _)| place).collect();
-    let all_along = |line: &&Line| line.runs.len() as f64 >= ALL_ALONG_MIN * places.len() as f64;
-    let tell: Vec<&Line> = lines.iter().filter(all_along).collect();
+    let all_along = |subsystem: &&SubsystemTimes| subsystem.runs.len() as f64 >= ALL_ALONG_MIN * places.len() as f64;
+    let tell: Vec<&SubsystemTimes> = subsystems.iter().filter(all_along).collect();
     if tell.len() < COMMON_OF {
         return None;
     }
-    let have_all_runs = tell.iter().all(|line| line.runs.len() == places.len());
+    let have_all_runs = tell.iter().all(|subsystem| subsystem.runs.len() == places.len());
     let rounds = if have_all_runs { 1 } else { POLISH_ROUNDS };
     let mut moved: Vec<Option<f64>> = vec![Some(0.0); places.len()];
     for _ in 0..rounds {
         let mut of_runs = vec![Vec::new(); places.len()];
-        for line in &tell {
-            let unmoved = line.runs.iter().filter_map(|run| Some(run.log - moved[run.number]?));
+        for subsystem in &tell {
+            let unmoved = subsystem.runs.iter().filter_map(|run| Some(run.log - moved[run.number]?));
             let middle = median(&mut unmoved.collect::<Vec<_>>());
-            line.runs.iter().for_each(|run| of_runs[run.number].push(run.log - middle));
+            subsystem.runs.iter().for_each(|run| of_runs[run.number].push(run.log - middle));
         }
         moved = of_runs.iter_mut().map(|of_run| (of_run.len() >= TOLD_BY_MIN).then(|| median(of_run))).collect();
     }
-    for line in lines {
-        line.runs.retain_mut(|run| {
+    for subsystem in subsystems {
+        subsystem.runs.retain_mut(|run| {
             run.log -= moved[run.number].unwrap_or_default();
             moved[run.number].is_some()
         });
@@ -180,19 +180,19 @@ fn take_common(series: &Series<'_>, lines: &mut [Line]) -> Option<Line> {
         .into_iter()
         .zip(moved)
         .enumerate()
-        .filter_map(|(number, (place, moved))| moved.map(|moved| Run { number, place, log: moved, us: None }));
-    Some(Line { name: EVERYTHING.to_owned(), runs: runs.collect() })
+        .filter_map(|(number, (place, moved))| moved.map(|moved| RunTime { number, place, log: moved, us: None }));
+    Some(SubsystemTimes { name: EVERYTHING.to_owned(), runs: runs.collect() })
 }
 
-fn middle(runs: &[Run]) -> f64 {
+fn middle(runs: &[RunTime]) -> f64 {
     median(&mut runs.iter().map(|run| run.log).collect::<Vec<_>>())
 }
 
-/// All changes of a line: places are found by splitting on and on, with a loose measure, since what became slower and fast again
+/// All changes of a subsystem: places are found by splitting on and on, with a loose measure, since what became slower and fast again
 /// differs little from end to end. Then each is held against its neighbours alone, by the strict one, and the weakest
 /// goes until all are strong.
-fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
-    let runs = &line.runs;
+fn changes_of(subsystem: &SubsystemTimes, floor: Floor, changes: &mut Vec<Change>) {
+    let runs = &subsystem.runs;
     let mut places = Vec::new();
     split(runs, 0, floor, &mut places);
     places.sort_unstable();
@@ -216,13 +216,13 @@ fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
     for (place, found) in found.iter().enumerate() {
         let runs = &runs[between(&places, place)];
         let (before, after) = runs.split_at(found.at);
-        let us = |runs: &[Run]| -> Option<f64> {
+        let us = |runs: &[RunTime]| -> Option<f64> {
             let times: Option<Vec<f64>> = runs.iter().map(|run| run.us).collect();
             times.map(|mut times| median(&mut times))
         };
         let (first, last) = doubtful_places(runs, found);
         changes.push(Change {
-            subsystem: line.name.clone(),
+            subsystem: subsystem.name.clone(),
             good: runs[first - 1].place,
             bad: runs[last].place,
             likely: after[0].place,
@@ -235,7 +235,7 @@ fn changes_of(line: &Line, floor: Floor, changes: &mut Vec<Change>) {
 }
 
 /// Places at which runs differ, the first of which has this number.
-fn split(runs: &[Run], first: usize, floor: Floor, places: &mut Vec<usize>) {
+fn split(runs: &[RunTime], first: usize, floor: Floor, places: &mut Vec<usize>) {
     let Some(found) = best(runs, floor).filter(|found| found.deviations >= TENTATIVE_DEVIATIONS_MIN) else { return };
     places.push(first + found.at);
     let (before, after) = runs.split_at(found.at);
@@ -275,13 +275,13 @@ impl Split {
 }
 
 /// Between which commits runs can be split, with enough of them on both sides.
-fn borders(runs: &[Run]) -> impl Iterator<Item = usize> + '_ {
+fn borders(runs: &[RunTime]) -> impl Iterator<Item = usize> + '_ {
     let last = runs.len().saturating_sub(RUNS_EACH_SIDE_MIN);
     (RUNS_EACH_SIDE_MIN..=last).filter(|&at| at < runs.len() && runs[at - 1].place != runs[at].place)
 }
 
 /// Where they differ most.
-fn best(runs: &[Run], floor: Floor) -> Option<Split> {
+fn best(runs: &[RunTime], floor: Floor) -> Option<Split> {
     let values: Vec<f64> = runs.iter().map(|run| run.log).collect();
     let splits = borders(runs).map(|at| measure(&values, at, floor));
     splits.max_by(|one, other| one.deviations.total_cmp(&other.deviations))
@@ -333,10 +333,10 @@ fn hidden_by_chance(degrees: f64) -> f64 {
 }
 
 /// The first and the last border at which the change may be.
-fn doubtful_places(runs: &[Run], found: &Split) -> (usize, usize) {
+fn doubtful_places(runs: &[RunTime], found: &Split) -> (usize, usize) {
     let cost = |at: usize| -> f64 {
         let sides = [&runs[..at], &runs[at..]];
-        let of_side = |side: &[Run]| {
+        let of_side = |side: &[RunTime]| {
             let middle = middle(side);
             side.iter().map(|run| (run.log - middle).abs()).sum::<f64>()
         };

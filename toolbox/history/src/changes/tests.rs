@@ -211,8 +211,8 @@ fn what_is_common_is_the_same_whether_all_have_all_runs_or_not() {
             change(run / 3, &mut record.times_us);
         }
         let series = &group(&records)[0];
-        let common =
-            take_common(series, &mut lines(series, &|record| &record.times_us)).expect("most were there all along");
+        let common = take_common(series, &mut subsystems(series, &|record| &record.times_us))
+            .expect("most were there all along");
         [0..12, 12..30, 30..60].map(|runs| middle(&common.runs[runs]))
     };
     let (whole, renamed) = (common(|_, _| ()), common(COMING_AND_GOING[5]));
@@ -231,9 +231,9 @@ fn a_run_of_another_kind_is_left_out() {
         record.times_us.values_mut().for_each(|us| *us *= 3.0);
     }
     let series = &group(&records)[0];
-    let mut lines = lines(series, &|record| &record.times_us);
-    let common = take_common(series, &mut lines).expect("all were there all along");
-    assert!(lines.iter().chain([&common]).all(|line| line.runs.len() == 54));
+    let mut subsystems = subsystems(series, &|record| &record.times_us);
+    let common = take_common(series, &mut subsystems).expect("all were there all along");
+    assert!(subsystems.iter().chain([&common]).all(|subsystem| subsystem.runs.len() == 54));
     assert!(found(&records).is_empty());
 }
 
