@@ -134,7 +134,8 @@ pub fn recorded_blocks(folder: &Path) -> Vec<u8> {
     let segment = segments_in(folder).expect("it was recorded").remove(0).path;
     let bytes = fs::read(segment).expect("it was recorded");
     fs::remove_dir_all(folder).expect("a folder of ours");
-    let groups: Vec<Group> = SegmentReader::new(&bytes).expect("a segment").map(|group| group.expect("it is whole")).collect();
+    let groups: Vec<Group> =
+        SegmentReader::new(&bytes).expect("a segment").map(|group| group.expect("it is whole")).collect();
     groups.iter().flat_map(|group| group.with_ticks(|_, ticks, out| out.extend_from_slice(ticks.bytes()))).collect()
 }
 
