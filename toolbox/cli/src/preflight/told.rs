@@ -13,6 +13,25 @@ use crate::output::{remark, say};
 
 /// As text on stdout and notes on stderr; of a report that is printed as JSON the notes alone.
 pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn Error>> {
+    tell_notes(report);
+    if json {
+        return Ok(());
+    }
+    say(format_args!("{}; times are per {}", report.workload, report.per))?;
+    say(table(&report.findings.subsystems).text())?;
+    say(table(&report.findings.categories).text())?;
+    say(counts_table(report).text())?;
+    say(trimming_in_words())?;
+    tell_beside_the_verdict(report)?;
+    tell_verdict(report)?;
+    if let Some(page) = &report.report {
+        remark(format_args!("report: {page}"));
+    }
+    Ok(())
+}
+
+/// What must be known to read the figures.
+fn tell_notes(report: &PreflightReport) {
     if !report.did_the_same {
         remark(format_args!(
             "note the two {}: they play differently, and times are those of different games",
@@ -35,12 +54,9 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
     if let Some(unclear) = &report.instructions.unclear {
         remark(format_args!("note instructions: {unclear}"));
     }
-    if json {
-        return Ok(());
-    }
-    say(format_args!("{}; times are per {}", report.workload, report.per))?;
-    say(table(&report.findings.subsystems).text())?;
-    say(table(&report.findings.categories).text())?;
+}
+
+fn counts_table(report: &PreflightReport) -> TextTable {
     let mut counts = TextTable::new([
         Column::text(
             match report.per {
@@ -61,8 +77,11 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
             Cell::Text(if count.is_unknown() { Seen::Unknown.name() } else { count.verdict.name() }),
         ]);
     }
-    say(counts.text())?;
-    say(trimming_in_words())?;
+    counts
+}
+
+/// What is outside of intervals, and counts: neither changes the verdict.
+fn tell_beside_the_verdict(report: &PreflightReport) -> Result<(), Box<dyn Error>> {
     let untrimmed: Vec<String> =
         report.untrimmed_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", finding.name)).collect();
     if !untrimmed.is_empty() {
@@ -71,6 +90,10 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
     for count in report.counts_that_differ() {
         say(format_args!("{}; it changes no exit status", count.in_words(report.per)))?;
     }
+    Ok(())
+}
+
+fn tell_verdict(report: &PreflightReport) -> Result<(), Box<dyn Error>> {
     let pairs = format!("{} pairs of processes: {}", report.findings.pairs, report.workload);
     let seen: Vec<String> = report.seen().map(|finding| told(finding, report.per)).collect();
     let unknown: Vec<String> = report.unknown().map(name).collect();
@@ -84,9 +107,6 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
         }
         _ if seen.is_empty() => say(format_args!("{} of the others, in {pairs}", report.nothing_seen()))?,
         _ => say(format_args!("{}\nin {pairs}", seen.join("\n")))?,
-    }
-    if let Some(page) = &report.report {
-        remark(format_args!("report: {page}"));
     }
     Ok(())
 }
