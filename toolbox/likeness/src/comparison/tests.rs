@@ -231,6 +231,22 @@ fn what_makes_figures_hard_to_read_is_told() {
     assert!(nobody.is_alike() && nobody.rows.is_empty() && nobody.places.is_none());
 }
 
+/// Promise: scripts that read a comparison as JSON find it by these keys.
+#[test]
+fn keys_of_json_stay() {
+    let found = Comparison::of(&profile(1, 2, ("", 0.0)), &profile(2, 2, ("", 0.0)));
+    let told = serde_json::to_value(found).unwrap();
+    let check = |told: &serde_json::Value, expect: &[&str]| {
+        let mut keys: Vec<&str> = told.as_object().expect("it has keys").keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expect);
+    };
+    check(&told, &["a", "b", "named", "places", "remarks", "rows"]);
+    check(&told["b"], &["played_s", "players", "players_at_a_time", "seconds", "shared_share"]);
+    let row = ["a", "b", "difference_percent", "high_percent", "in_pairs", "low_percent", "name", "sort", "verdict"];
+    check(&told["rows"][0], &row);
+}
+
 /// Worked out by hand: of 10 and 20 that may each be off by 1, (200 -+ sqrt(200^2 - 99 * 399)) / 99.
 #[test]
 fn the_interval_of_a_ratio_is_fiellers() {
