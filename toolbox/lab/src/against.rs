@@ -101,9 +101,12 @@ impl EarlierReport {
             return Ok(());
         }
         let way_out = if theirs.game == ours.game {
-            let npcs = if theirs.npcs == ours.npcs { String::new() } else { format!(" --npcs {}", theirs.npcs) };
-            let connected = theirs.players_connected.to_string();
-            let players = theirs.conditions.get(condition::PLAYERS).unwrap_or(&connected);
+            let wanted_there =
+                |key: &str, there: u64| theirs.conditions.get(key).cloned().unwrap_or_else(|| there.to_string());
+            let npcs = wanted_there(condition::NPCS, theirs.npcs);
+            let npcs_here = ours.conditions.get(condition::NPCS).cloned().unwrap_or_else(|| ours.npcs.to_string());
+            let npcs = if npcs == npcs_here { String::new() } else { format!(" --npcs {npcs}") };
+            let players = wanted_there(condition::PLAYERS, theirs.players_connected);
             format!("say --scenario {} --players {players}{npcs}", theirs.scenario)
         } else {
             format!("play {}", theirs.game)
@@ -118,7 +121,11 @@ impl EarlierReport {
 
     /// After a run: why the two are hardly comparable, if they are not. It may have come out otherwise than it was to.
     pub fn unlike(&self, report: &LoadReport) -> Option<String> {
-        let now = figures_of(report);
+        let mut now = figures_of(report);
+        if self.figures.conditions.is_empty() {
+            // It is of a build that did not tell them.
+            now.conditions.clear();
+        }
         let path = self.path.display();
         if !now.is_whole() {
             Some(format!("--against {path}: this run did not come to its end, and that one did"))
@@ -211,6 +218,8 @@ mod tests {
             ]
         );
         assert_eq!(earlier.unlike(&report), None);
+        report.conditions = [("saves".to_owned(), "none".to_owned())].into();
+        assert_eq!(earlier.unlike(&report), None, "the earlier one does not tell them");
         report.players_connected = 20;
         let told = earlier.unlike(&report).unwrap();
         assert!(told.contains("by 10 players") && told.contains("by 20 players"), "{told}");
@@ -257,6 +266,8 @@ mod tests {
         wanted["conditions"] = json!({"players": "11", "npcs": "20", "saves": "none"});
         let wanted = read("wanted-sizes", &wanted.to_string(), false).unwrap();
         wanted.check_load(&WantedLoad { players: 11, ..same }).unwrap();
+        let error = wanted.check_load(&WantedLoad { npcs: Some(21), ..same }).unwrap_err().to_string();
+        assert!(error.contains("--players 11 --npcs 20, or"), "{error}");
         let error = wanted.check_load(&same).unwrap_err().to_string();
         assert!(error.contains("say --scenario usual --players 11, or"), "{error}");
 
