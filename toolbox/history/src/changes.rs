@@ -55,6 +55,8 @@ const QUIET_BY_CHANCE_DEVIATIONS: f64 = 3.719;
 const SHARE_MIN: f64 = 0.002;
 /// Another place for the change is as good as the best one where it is worse by no more than so many deviations in all.
 const PLACE_DOUBT: f64 = 2.0;
+/// The noise that times are taken to have at least where nothing but they themselves tells it, as a share.
+const HIDDEN_MIN: f64 = 0.01;
 
 /// A subsystem takes another time since some commit.
 #[derive(Debug, Clone, PartialEq)]
@@ -298,7 +300,8 @@ fn measure(values: &[f64], at: usize, floor: Floor) -> Split {
     let noise = match floor {
         Floor::None => own,
         Floor::Usual(usual) => own.max(may_be.clamp(usual / 2.0, usual)),
-        Floor::Hidden => may_be,
+        // Times that tie have no noise of their own: they are printed with few digits.
+        Floor::Hidden => may_be.max(HIDDEN_MIN),
     };
     let noise = noise.max(f64::MIN_POSITIVE);
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();

@@ -277,6 +277,18 @@ fn found_of_benches(records: &[Record]) -> Vec<(&str, String, usize)> {
     told
 }
 
+/// Promise: times that are printed with few digits, and so tie, are not taken for times without noise.
+#[test]
+fn a_step_of_the_last_digit_is_no_change_of_a_bench() {
+    let lists = |run: usize, ns: f64| {
+        let printed = json!({"lists_ns": ns});
+        Record::of_bench("lists", &printed, &format!("commit-{}", run / 5), Machine::default(), run as u64)
+    };
+    let of = |after_ns: f64| (0..10).map(|run| lists(run, if run < 5 { 4.1 } else { after_ns })).collect::<Vec<_>>();
+    assert_eq!(found_of_benches(&of(4.2)), []);
+    assert_eq!(found_of_benches(&of(4.9)).len(), 1, "a fifth is");
+}
+
 /// Promise: each time of a bench is held to itself, however much the others take, and whether all of them changed or few.
 #[test]
 fn a_bench_that_takes_twice_as_long_is_named() {
