@@ -28,6 +28,8 @@ struct Identity {
     base: BuildIdentity,
     change: BuildIdentity,
     played: Vec<String>,
+    /// Of the settings and the recording that it was played by: runs of what has changed since are of something else.
+    read: Vec<String>,
     seconds: u32,
     pair_s: f64,
     frames_per_step: u32,
@@ -49,6 +51,7 @@ impl Identity {
             base: build(&plan.base, &plan.base_words),
             change: build(&plan.change, &plan.change_words),
             played: plan.words.clone(),
+            read: plan.words.windows(2).filter_map(|words| read_by(&words[0], Path::new(&words[1]))).collect(),
             seconds: plan.seconds,
             pair_s: plan.pair_s,
             frames_per_step: plan.frames_per_step,
@@ -60,6 +63,25 @@ impl Identity {
     fn is_of_the_same(&self, other: &Self) -> bool {
         *self == Self { machine: self.machine.clone(), ..other.clone() }
     }
+}
+
+/// What a word names that says where something is read from: the bytes of a file, and names and sizes of all files in a folder.
+fn read_by(word: &str, path: &Path) -> Option<String> {
+    if !["--config", "--recording"].contains(&word) {
+        return None;
+    }
+    if !path.is_dir() {
+        return Some(binaries::content(path));
+    }
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut files: Vec<String> = files
+        .map(|file| {
+            let bytes = file.metadata().map_or(0, |about| about.len());
+            format!("{} {bytes}", file.file_name().display())
+        })
+        .collect();
+    files.sort();
+    Some(files.join(", "))
 }
 
 /// Runs that are in a file already.
@@ -295,6 +317,23 @@ mod tests {
         let counted = Counted::read(&text.concat(), &identity);
         assert_eq!((counted.runs, counted.of_other_machines, counted.of_others), (1, 1, 1), "{counted:?}");
         assert_eq!(counted.machine_differences, ["processor: Xeon and EPYC"]);
+    }
+
+    /// Promise: runs by settings or a recording that have changed since are of something else.
+    #[test]
+    fn what_was_read_is_part_of_what_a_run_was_of() {
+        let folder = std::env::temp_dir().join(format!("throng-repeated-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = folder.join("throng.toml");
+        let read = |text: &str| {
+            std::fs::write(&settings, text).unwrap();
+            [("--config", &settings), ("--recording", &folder), ("--game", &folder)]
+                .map(|(word, path)| read_by(word, path))
+        };
+        let (before, after) = (read("[game]\n"), read("[server]\n"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!((0..2).all(|at| before[at].is_some() && before[at] != after[at]), "{before:?} and {after:?}");
+        assert_eq!(before[2], None);
     }
 
     /// Plays runs with these verdicts, as far as more are wanted; how many that were, how many could say something, and the exit status.
