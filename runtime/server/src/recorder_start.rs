@@ -17,7 +17,7 @@ use crate::{
     recording::About,
     rules::{FollowedRules, Force, RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
     server::Server,
-    settings::{Settings, SettingsError},
+    settings::{Settings, SettingsError, sections_of},
 };
 
 log_category!(RECORDER = "profiler.recorder");
@@ -48,10 +48,7 @@ impl Server {
     ) -> Result<Option<Arc<FollowedRules>>, RecorderStartError> {
         let chosen = &settings.recorder;
         let (file, rules) = match &chosen.rules {
-            Some(path) => {
-                let names = RuleNames::of(self.schema(), self.world_kind_names().map(str::to_owned).collect());
-                RulesFile::open(path, names).map(|(file, rules)| (Some(file), rules))?
-            }
+            Some(path) => RulesFile::open(path, self.rule_names()).map(|(file, rules)| (Some(file), rules))?,
             None => (None, ServerRules::default()),
         };
         log::set_levels(&rules.log_levels);
@@ -80,18 +77,19 @@ impl Server {
         Ok(file.map(follow).transpose()?)
     }
 
-    /// Puts the rules of a recorded server into force, for replays: what worlds tell, whom, and how often. To be called when the worlds are
-    /// made. Returns what they say to the recorder, for [`start_replay_recorder`](Self::start_replay_recorder).
+    /// What the rules of a recorded server say to the recorder, for [`start_replay_recorder`](Self::start_replay_recorder): budgets,
+    /// triggers and captures. A replay has nobody to tell anything, so what they say of components and events is passed over.
     ///
     /// # Errors
-    /// If they speak of what this build does not have; the game's own stay in force then.
-    pub fn set_recorded_rules(&mut self, about: &About) -> Result<Rules, SettingsError> {
-        let names = RuleNames::of(self.schema(), self.world_kind_names().map(str::to_owned).collect());
-        let parse = |text: &String| ServerRules::parse("the recording's rules", text, &names);
-        let rules = about.rules.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-        let of_game = self.replication_rules().clone();
-        self.set_replication_rules(rules.iter().fold(of_game, |game, more| more.replication.complete(game)));
-        Ok(rules.into_iter().next().unwrap_or_default().recorder)
+    /// If they speak of what this build does not have.
+    pub fn recorded_rules(&self, about: &About) -> Result<Rules, SettingsError> {
+        let Some(text) = about.rules.first() else { return Ok(Rules::default()) };
+        let text = sections_of(text, &["budgets", "triggers", "captures"]);
+        Ok(ServerRules::parse("the recording's rules", &text, &self.rule_names())?.recorder)
+    }
+
+    fn rule_names(&self) -> RuleNames {
+        RuleNames::of(self.schema(), self.world_kind_names().map(str::to_owned).collect())
     }
 
     /// Starts the recorder of a replay, by these rules and no file's. Otherwise as [`start_recorder`](Self::start_recorder).

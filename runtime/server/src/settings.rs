@@ -290,6 +290,13 @@ impl Settings {
     }
 }
 
+/// These sections of a text, as TOML; empty if it is none.
+pub(crate) fn sections_of(text: &str, names: &[&str]) -> String {
+    let Ok(mut table) = text.parse::<toml::Table>() else { return String::new() };
+    table.retain(|name, _| names.contains(&name));
+    toml::to_string(&table).unwrap_or_default()
+}
+
 /// A file's text as TOML without comments; empty if it is none.
 pub(crate) fn without_comments(text: &str) -> String {
     text.parse::<toml::Table>().ok().and_then(|table| toml::to_string(&table).ok()).unwrap_or_default()

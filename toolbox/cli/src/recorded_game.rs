@@ -60,17 +60,17 @@ pub fn game_of(
         server.save_in(Box::new(NoSaves))?;
     }
     build_worlds(&mut server, &played.arguments)?;
-    let rules = server.set_recorded_rules(about).unwrap_or_else(|error| {
-        remark(format_args!(
-            "note the recorded rules are not this build's, and the default ones are in force: {error}"
-        ));
-        Default::default()
-    });
     let captures = match recorder {
         ReplayRecorder::Off => return Ok(server.into_replay()),
         ReplayRecorder::On => None,
         ReplayRecorder::Captures(folder) => Some(folder),
     };
+    let rules = server.recorded_rules(about).unwrap_or_else(|error| {
+        remark(format_args!(
+            "note the recorded rules are not this build's, and the default ones are in force: {error}"
+        ));
+        Default::default()
+    });
     let mut settings = settings;
     if captures.is_none() {
         (settings.recorder.on, settings.recorder.captures) = (true, None);

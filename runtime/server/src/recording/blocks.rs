@@ -208,7 +208,10 @@ pub(crate) fn write_about(about: &About, out: &mut Vec<u8>) {
         [&about.arguments, &about.tunables, &about.kinds].into_iter().for_each(|list| write_list(list, out));
         Writer::new(out).varint(about.draws.len() as u64);
         about.draws.iter().for_each(|draw| out.extend_from_slice(&draw.to_le_bytes()));
-        write_list(&about.rules, out);
+        // Builds before rules were recorded read what has none.
+        if !about.rules.is_empty() {
+            write_list(&about.rules, out);
+        }
     });
 }
 
