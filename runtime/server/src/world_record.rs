@@ -63,7 +63,7 @@ pub(crate) struct WorldRecord {
 /// The record of a world that panicked.
 pub(crate) struct LastRecord {
     pub checkpoint: Vec<u8>,
-    pub log: Box<InputLog>,
+    pub log: InputLog,
 }
 
 impl WorldRecord {
@@ -111,7 +111,7 @@ impl WorldRecord {
         if period_ticks == 0 && !is_recorded {
             return None;
         }
-        let log = world.log_into(Box::new(InputLog::empty()), plan.seed);
+        let log = world.log_into(InputLog::empty(), plan.seed);
         let begin = |queue| SharedTape::begin(queue, (world, log), plan, is_begun);
         let tape = queue.filter(|_| is_recorded).map(begin);
         let periods = turn_of(world).checked_div(period_ticks).unwrap_or(0);
@@ -131,17 +131,19 @@ impl WorldRecord {
         let log_bytes = world.log().map_or(0, |log| log.whole_ticks().len());
         let is_checkpoint_due = self.is_checkpoint_due(world, log_bytes);
         let is_wanted = was_changed || is_checkpoint_due;
-        let due = self.tape.as_mut().map_or(Due::default(), |tape| tape.due(world, log_bytes, is_wanted));
+        let mut due = self.tape.as_mut().map_or(Due::default(), |tape| tape.due(world, log_bytes, is_wanted));
+        // What somebody did from outside is in no log, and here no checkpoint comes between that and the hash.
+        due.is_hash &= !was_changed || self.period_ticks > 0;
         if let Some(tape) = self.tape.as_mut().filter(|_| due.is_anything) {
             let _in_world = world.enter_world();
             scope!("recording.copy");
-            tape.take_ticks(world, self.period_ticks == 0);
+            tape.take_ticks(self.period_ticks == 0);
         }
         if is_checkpoint_due && !self.take_checkpoint(world, &mut scratch.checkpoint, was_changed) {
             return false;
         }
-        if let Some(tape) = self.tape.as_ref().filter(|_| due.is_anything) {
-            tape.lock().note_tick(world, &mut scratch.parts, due);
+        if let Some(tape) = self.tape.as_mut().filter(|_| due.is_anything) {
+            tape.note_tick(world, &mut scratch.parts, due);
         }
         if self.period_ticks > 0 {
             return true;

@@ -38,7 +38,8 @@ const PART_BYTES: usize = 64 << 10;
 pub(crate) struct SharedTape {
     tape: Arc<Mutex<Tape>>,
     hash_period_ticks: u32,
-    /// Seconds and hash periods that were over, by the world's own time.
+    /// Seconds that were over, by the world's own time, and hash periods when it was hashed last: one that is over while there is no
+    /// state from which the world can be replayed is caught up on.
     second: u32,
     hash_turn: u32,
     /// How much of the world's log is in the recording, as the tape has it.
@@ -76,25 +77,39 @@ impl SharedTape {
     /// What is due now that the world has ticked. `log_bytes`: of its log; `is_wanted`: what has entered is to be taken in any case.
     pub fn due(&mut self, world: &GameWorld, log_bytes: usize, is_wanted: bool) -> Due {
         let turn = turn_of(world);
-        let (second, hash_turn) = (turn / u32::from(world.rate().0), turn / self.hash_period_ticks);
-        let is_hash = mem::replace(&mut self.hash_turn, hash_turn) != hash_turn;
+        let second = turn / u32::from(world.rate().0);
+        let is_hash = turn / self.hash_period_ticks != self.hash_turn;
         let is_full = log_bytes.saturating_sub(self.log_at) >= PART_BYTES;
         let is_part = mem::replace(&mut self.second, second) != second || is_full;
         Due { is_anything: is_wanted || is_hash || is_part, is_hash, is_part }
     }
 
     /// See [`Tape::take_ticks`].
-    pub fn take_ticks(&mut self, world: &GameWorld, takes_log: bool) {
-        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        tape.take_ticks(world, takes_log);
-        self.log_at = tape.log_at;
+    pub fn take_ticks(&mut self, takes_log: bool) {
+        let log_at = {
+            let mut tape = self.lock();
+            tape.take_ticks(takes_log);
+            tape.log_at
+        };
+        self.log_at = log_at;
     }
 
     /// See [`Tape::note_checkpoint`].
     pub fn note_checkpoint(&mut self, world: &GameWorld, checkpoint: &[u8], was_changed: bool) {
-        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        tape.note_checkpoint(world, checkpoint, was_changed);
-        self.log_at = tape.log_at;
+        let log_at = {
+            let mut tape = self.lock();
+            tape.note_checkpoint(world, checkpoint, was_changed);
+            tape.log_at
+        };
+        self.log_at = log_at;
+    }
+
+    /// See [`Tape::note_tick`].
+    pub fn note_tick(&mut self, world: &mut GameWorld, hash_parts: &mut StateParts, due: Due) {
+        let was_hashed = self.lock().note_tick(world, hash_parts, due);
+        if was_hashed {
+            self.hash_turn = turn_of(world) / self.hash_period_ticks;
+        }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Tape> {
@@ -131,6 +146,8 @@ pub(crate) struct Tape {
     has_base: bool,
     /// Ticks done up to which it is recorded, where there is a gap since.
     recorded_until: Option<u32>,
+    /// Ticks done when it was handed over last; where it began, before that.
+    handed_until: u32,
     /// The segment that has a checkpoint of the world.
     checkpoint_segment: u32,
     /// Its last part was taken by another thread.
@@ -167,6 +184,7 @@ impl Tape {
             log_at: 0,
             has_base: is_as_built,
             recorded_until: None,
+            handed_until: world.ticks(),
             checkpoint_segment: if is_as_built { queue.segment() } else { 0 },
             is_closed: false,
         };
@@ -183,13 +201,13 @@ impl Tape {
     }
 
     /// Takes what has entered the world since the last call. `takes_log`: nobody else wants the log, and it is emptied.
-    pub fn take_ticks(&mut self, world: &GameWorld, takes_log: bool) {
+    pub fn take_ticks(&mut self, takes_log: bool) {
         if self.is_closed {
             return;
         }
         if self.breaks != self.queue.breaks() {
             self.breaks = self.queue.breaks();
-            self.lose_base(world.ticks());
+            self.lose_base();
         }
         self.take_logged(takes_log);
     }
@@ -215,17 +233,19 @@ impl Tape {
     }
 
     /// After [`take_ticks`](Self::take_ticks), and after a checkpoint if there was one: writes a hash and hands the buffer over where that
-    /// is due.
-    pub fn note_tick(&mut self, world: &mut GameWorld, hash_parts: &mut StateParts, due: Due) {
+    /// is due. Whether a hash was written.
+    fn note_tick(&mut self, world: &mut GameWorld, hash_parts: &mut StateParts, due: Due) -> bool {
         if self.is_closed {
-            return;
+            return false;
         }
-        if self.has_base && due.is_hash {
+        let is_hashed = self.has_base && due.is_hash;
+        if is_hashed {
             self.write_hash(world, hash_parts);
         }
         if due.is_part || self.buffer.len() >= PART_BYTES {
             self.flush(world.ticks());
         }
+        is_hashed
     }
 
     /// A checkpoint of the world as it is now was taken, and its log begins anew.
@@ -310,17 +330,19 @@ impl Tape {
         let bytes = mem::replace(&mut self.buffer, self.queue.spare());
         let number = self.number;
         self.number = self.number.wrapping_add(1);
-        if !self.is_known || !self.queue.push(Message::Part { world: self.world, number, bytes }) {
-            self.lose_base(ticks);
+        if self.is_known && self.queue.push(Message::Part { world: self.world, number, bytes }) {
+            self.handed_until = ticks;
+        } else {
+            self.lose_base();
         }
     }
 
     /// What comes now does not follow from what is recorded, until there is another checkpoint.
-    fn lose_base(&mut self, ticks: u32) {
+    fn lose_base(&mut self) {
         self.buffer.clear();
         self.ticks_begin = None;
         if mem::take(&mut self.has_base) {
-            self.recorded_until = Some(ticks);
+            self.recorded_until = Some(self.handed_until);
         }
     }
 }

@@ -188,7 +188,8 @@ impl<D: Disk> Writer<D> {
                 self.plans.remove(&world);
             }
             Message::Part { world, number, bytes } => {
-                if self.may_write() {
+                // Of a world that no message has described it is the last of an earlier recording.
+                if self.plans.contains_key(&world) && self.may_write() {
                     if self.told.insert(world)
                         && let Some(plan) = self.plans.get(&world)
                     {

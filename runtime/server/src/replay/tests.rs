@@ -213,6 +213,66 @@ fn a_kind_without_checkpoints_is_replayed_from_its_build() {
     assert_eq!((report.worlds, report.ticks, report.hashes_equal), (2, 120, 120), "{report:?}");
 }
 
+/// Promise: what somebody did to a world of such a kind ends its record, and no state with it is held against a replay without it.
+#[test]
+fn a_kind_without_checkpoints_is_recorded_until_somebody_changes_it() {
+    let folder = Folder::new("changed");
+    let (mut server, clock) = server(&settings(&folder.0), &Arc::new(AtomicU32::new(NEVER)), false);
+    let world = server.create_world_as(NewWorld::new(WorldKindId(0), 5)).unwrap();
+    server.prepare(clock.now()).unwrap();
+    let control = server.control();
+    let mut changes = Vec::new();
+    for frame in 0..60 * FRAMES_PER_TICK {
+        if frame == 30 * FRAMES_PER_TICK {
+            changes.push(control.ask_world(world, &[], |world| _ = world.ecs_mut().spawn((Count(9), Luck(0)))));
+        }
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+    }
+    server.end_recording();
+    let report = replay(&folder.0, game(&folder.0, NEVER), 1);
+    assert!(report.is_equal(), "{report:?}");
+    assert!((29..=32).contains(&report.ticks) && report.hashes_equal + 1 >= report.ticks, "{report:?}");
+}
+
+/// Promise: a recording that begins at a checkpoint has a hash there, if one was due before.
+#[test]
+fn a_hash_that_was_due_before_the_first_checkpoint_comes_with_it() {
+    let folder = Folder::new("due");
+    let mut settings = settings(&folder.0);
+    (settings.recording.at_start, settings.recording.hash_period_s) = (false, 2);
+    settings.server.checkpoint_period_s = 3;
+    let (mut server, clock) = server(&settings, &Arc::new(AtomicU32::new(NEVER)), true);
+    server.create_world_as(NewWorld::new(WorldKindId(0), 5)).unwrap();
+    server.prepare(clock.now()).unwrap();
+    let control = server.recording.clone();
+    // A hash is due in each second one, and in any stretch of less than three seconds there may be no checkpoint.
+    for frame in 0..12 * 20 * FRAMES_PER_TICK {
+        if frame == FRAMES_PER_TICK {
+            control.start().unwrap();
+        }
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+    }
+    server.end_recording();
+    let first = |wanted: fn(&Block<'_>) -> bool| {
+        let mut blocks = 0;
+        let mut found = None;
+        RecordingFiles::open(&folder.0).unwrap().read(|group| {
+            for block in group.blocks().map_while(Result::ok) {
+                blocks += 1;
+                found = found.or_else(|| wanted(&block).then_some(blocks));
+            }
+            true
+        });
+        found.expect("it is there")
+    };
+    let checkpoint = first(|block| matches!(block, Block::Checkpoint { .. }));
+    let hash = first(|block| matches!(block, Block::Hash(_)));
+    let ticks = first(|block| matches!(block, Block::Ticks(_)));
+    assert!(checkpoint < hash && hash < ticks, "{checkpoint}, {hash}, {ticks}");
+}
+
 #[test]
 fn the_first_difference_names_tick_entity_and_component() {
     let folder = record("planted", 60, Duration::ZERO, true);

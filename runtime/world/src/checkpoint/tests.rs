@@ -365,7 +365,7 @@ fn hostile_bytes_are_refused_or_make_a_world_that_holds_together() {
 #[test]
 fn a_log_leads_a_loaded_world_to_where_the_other_one_is() {
     let (mut world, bytes) = after(100);
-    world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
+    world.game_world_mut().log_into(InputLog::empty(), 5);
     for tick in 100..300 {
         play(&mut world, tick);
         world.tick();

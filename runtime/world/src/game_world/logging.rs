@@ -20,17 +20,17 @@ use crate::{
 impl GameWorld {
     /// From the next tick on all that enters is written to this log, which begins anew with the world as it is now. Takes
     /// the place of an earlier one.
-    pub fn log_into(&mut self, log: Box<InputLog>, seed: u64) -> SharedInputLog {
-        let log = Arc::new(Mutex::new(*log));
+    pub fn log_into(&mut self, log: InputLog, seed: u64) -> SharedInputLog {
+        let log = Arc::new(Mutex::new(log));
         self.log = Some(log.clone());
         self.restart_log(seed);
         log
     }
 
     /// Its log, with all ticks since it was begun and what had entered the one that was not finished.
-    pub fn take_log(&mut self) -> Option<Box<InputLog>> {
+    pub fn take_log(&mut self) -> Option<InputLog> {
         let log = self.log.take()?;
-        Some(Box::new(mem::replace(&mut *lock(&log), InputLog::empty())))
+        Some(mem::replace(&mut *lock(&log), InputLog::empty()))
     }
 
     /// Its log, for another thread to read.

@@ -226,7 +226,7 @@ fn a_store_that_turns_is_seen_once_and_in_a_replay_as_well() {
     assert_eq!(world.ecs().resource::<Seen>().0, [(false, false), (true, true)]);
     let mut checkpoint = Vec::new();
     world.game_world_mut().checkpoint(PlayerEntities::Stay, &mut checkpoint).unwrap();
-    world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
+    world.game_world_mut().log_into(InputLog::empty(), 5);
     [true, false, true].into_iter().for_each(|is_away| step(&mut world, is_away));
     assert_eq!(world.ecs().resource::<Seen>().0[2..], [(false, true), (true, true)]);
 
@@ -244,7 +244,7 @@ fn a_log_that_begins_while_the_store_is_away_says_so() {
     world.tick();
     let mut checkpoint = Vec::new();
     world.game_world_mut().checkpoint(PlayerEntities::Stay, &mut checkpoint).unwrap();
-    world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
+    world.game_world_mut().log_into(InputLog::empty(), 5);
     world.arrive(ClientKey(1));
     world.tick();
     let log = world.game_world_mut().take_log().unwrap();

@@ -129,7 +129,7 @@ fn a_rate_is_the_same_whatever_comes() {
 #[test]
 fn a_log_leads_another_world_through_the_same_ticks() {
     let mut world = office(Pace::Reactive, true);
-    world.game_world_mut().log_into(Box::new(InputLog::empty()), 5);
+    world.game_world_mut().log_into(InputLog::empty(), 5);
     run(&mut world, 500, &[3, 50, 51, 52, 400, 499]);
     let ran = world.ecs().resource::<Ran>().0.clone();
     assert!(ran.len() < 150, "{} of 500 ticks", ran.len());
