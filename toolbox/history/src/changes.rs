@@ -55,8 +55,8 @@ const QUIET_BY_CHANCE_DEVIATIONS: f64 = 3.719;
 const SHARE_MIN: f64 = 0.002;
 /// Another place for the change is as good as the best one where it is worse by no more than so many deviations in all.
 const PLACE_DOUBT: f64 = 2.0;
-/// The noise that times are taken to have at least where nothing but they themselves tells it, as a share.
-const HIDDEN_MIN: f64 = 0.01;
+/// What times that tie are taken to differ by (logarithm): some have two digits.
+const NOISE_OF_TIES: f64 = 0.01;
 
 /// A subsystem takes another time since some commit.
 #[derive(Debug, Clone, PartialEq)]
@@ -300,8 +300,9 @@ fn measure(values: &[f64], at: usize, floor: Floor) -> Split {
     let noise = match floor {
         Floor::None => own,
         Floor::Usual(usual) => own.max(may_be.clamp(usual / 2.0, usual)),
-        // Times that tie have no noise of their own: they are printed with few digits.
-        Floor::Hidden => may_be.max(HIDDEN_MIN),
+        // Times that tie are printed with too few digits for their noise.
+        Floor::Hidden if may_be == 0.0 => NOISE_OF_TIES,
+        Floor::Hidden => may_be,
     };
     let noise = noise.max(f64::MIN_POSITIVE);
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
