@@ -11,18 +11,11 @@ use throng::{
     prelude::*,
     recording::{Group, RecordingFiles, SegmentReader, segments_in},
     replay::ReplayGame,
-    server::Environment,
     settings::Settings,
+    testing::environment,
     world::testing::TestWorld,
 };
-use throng_net::{
-    protocol::PrivateKey,
-    transport::{Impairment, MemoryNetwork},
-};
-use throng_platform::{
-    clock::{Clock, ManualClock},
-    steal::ManualSteal,
-};
+use throng_platform::clock::{Clock, ManualClock};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq, Replicate, Pack)]
 #[pack(name = "fuzz.place")]
@@ -112,16 +105,8 @@ fn add_to(server: &mut Server) -> WorldKindId {
 /// Blocks of a recording of such a world, with its first tick and its state after that. `folder` is removed.
 pub fn recorded_blocks(folder: &Path) -> Vec<u8> {
     let _ = fs::remove_dir_all(folder);
-    let (clock, address) = (ManualClock::new(), ([127, 0, 0, 1], 1).into());
-    let environment = Environment {
-        clock: Arc::new(clock.clone()),
-        transport: Box::new(MemoryNetwork::new(0, Impairment::NONE).server(address)),
-        steal: Box::new(ManualSteal::new(1)),
-        seed: [0; 32],
-        private_key: PrivateKey::new([0; 32]),
-        public_addresses: vec![address],
-        workers_count: 1,
-    };
+    let clock = ManualClock::new();
+    let environment = environment(Arc::new(clock.clone()));
     let mut settings = Settings::default();
     (settings.recording.folder, settings.recording.hash_period_s) = (Some(folder.to_owned()), 0);
     let mut server = Server::with_environment(&settings, Keeping.protocol().schema(), environment);
