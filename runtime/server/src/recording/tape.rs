@@ -11,7 +11,7 @@
 //! that writes a death down, which hands over what is in both ([`LastPart`]): what is on the disk then ends with the tick that ended the
 //! process. The tape's lock is taken before the log's.
 //!
-//! Cost: in most ticks the question whether anything is due, which touches nothing but the world's record; then a copy of what the input
+//! Cost: in most ticks the question whether anything is due, which looks at the world's record and how long its log is; then a copy of what the input
 //! log has, 2 to 5 ns a byte with the queue; every `hash_period_s` a hash of the state, about 60 ns for each component that counts. A
 //! thousand worlds find nothing of theirs in the processor's caches, so what each touches in each tick counts: 0.1 µs a line.
 //! Allocates until buffers have their size.
