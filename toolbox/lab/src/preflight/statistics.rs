@@ -207,23 +207,27 @@ pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
         .collect();
     let observe = |of: &dyn Fn(&Step) -> f64| observe(&kept, of);
     let whole = observe(&Step::all_ns);
-    let of_subsystems: Vec<(String, String, Vec<Observed>)> = names
+    let of_subsystems: Vec<Row> = names
         .iter()
-        .map(|(name, category)| ((*name).to_owned(), (*category).to_owned(), observe(&|step: &Step| step.ns(name))))
+        .map(|(name, category)| Row {
+            name: (*name).to_owned(),
+            category: (*category).to_owned(),
+            observed: observe(&|step: &Step| step.ns(name)),
+        })
         .collect();
     let mut categories: Vec<&str> = names.values().copied().collect();
     categories.sort_unstable();
     categories.dedup();
-    let of_categories: Vec<(String, String, Vec<Observed>)> = categories
+    let of_categories: Vec<Row> = categories
         .into_iter()
         .map(|category| {
             let of = |step: &Step| -> f64 {
                 step.times_ns.values().filter(|(of, _)| of == category).map(|(_, ns)| *ns as f64).sum()
             };
-            (category.to_owned(), String::new(), observe(&of))
+            Row { name: category.to_owned(), category: String::new(), observed: observe(&of) }
         })
         .collect();
-    let whole_row = (WHOLE.to_owned(), String::new(), whole.clone());
+    let whole_row = Row { name: WHOLE.to_owned(), category: String::new(), observed: whole.clone() };
     let mut subsystems = judge(std::iter::once(whole_row).chain(of_subsystems).collect(), &whole, frames_per_step);
     subsystems
         .sort_by(|one, other| (other.name == WHOLE).cmp(&(one.name == WHOLE)).then(other.share.total_cmp(&one.share)));
@@ -293,70 +297,103 @@ fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Obser
     Observed { steps, base_ns, change_ns, compared }
 }
 
-fn judge(rows: Vec<(String, String, Vec<Observed>)>, whole: &[Observed], frames_per_step: u32) -> Vec<Finding> {
-    let sums = |observed: &[Observed]| {
-        observed.iter().fold((0.0, 0.0), |(base, change), one| (base + one.base_ns, change + one.change_ns))
-    };
-    let (whole_base, whole_change) = sums(whole);
-    let share = |observed: &[Observed]| {
-        let (base, change) = sums(observed);
-        let of = |ns: f64, whole: f64| if whole > 0.0 { ns / whole } else { 0.0 };
-        of(base, whole_base).max(of(change, whole_change))
-    };
+fn judge(rows: Vec<Row>, whole: &[Observed], frames_per_step: u32) -> Vec<Finding> {
+    let whole_ns = sums_ns(whole);
     let mut deviations: Vec<f64> = rows
         .iter()
-        .filter(|(.., observed)| share(observed) >= SHARE_MIN)
-        .map(|(.., observed)| shifts(observed, |compared| compared.shift))
+        .filter(|row| share(sums_ns(&row.observed), whole_ns) >= SHARE_MIN)
+        .map(|row| shifts(&row.observed, |compared| compared.shift))
         .filter(|shifts| shifts.len() >= PAIRS_MIN)
         .map(|shifts| mean_and_deviation(&shifts).1)
         .collect();
     // Half of the alarms for subsystems, half for categories.
     let level = 0.5 / FALSE_ALARMS_ONE_IN / deviations.len().max(1) as f64;
-    let usual = throng_history::changes::median(&mut deviations);
-    rows.into_iter()
-        .map(|(name, category, observed)| {
-            let ((base_ns, change_ns), share) = (sums(&observed), share(&observed));
-            let shifts_of = |of| shifts(&observed, of);
-            let shifts = shifts_of(|compared| compared.shift);
-            let interval = (shifts.len() >= PAIRS_MIN).then(|| {
-                let (mean, deviation) = mean_and_deviation(&shifts);
-                let half = student_two_sided(level, shifts.len() as u32 - 1) * deviation.max(usual / 2.0)
-                    / (shifts.len() as f64).sqrt();
-                [mean, mean - half, mean + half]
-            });
-            let verdict = match interval {
-                _ if share < SHARE_MIN => Verdict::Small,
-                _ if base_ns == 0.0 => Verdict::New,
-                _ if change_ns == 0.0 => Verdict::Gone,
-                None => Verdict::Rare,
-                Some([_, low, _]) if low > SHIFT_MIN.ln_1p() => Verdict::Slower,
-                Some([.., high]) if high < (-SHIFT_MIN).ln_1p() => Verdict::Faster,
-                Some([_, low, high]) if low < (-UNKNOWN_MIN).ln_1p() || high > UNKNOWN_MIN.ln_1p() => Verdict::Unknown,
-                Some(_) => Verdict::None,
-            };
-            let untrimmed_us = [base_ns, change_ns].map(|ns| per_frame_us(ns, &observed, frames_per_step));
-            let [base_us, change_us] =
-                if interval.is_some() { left_us(&observed, frames_per_step) } else { untrimmed_us };
-            let percent_of = |shift: f64| 100.0 * shift.exp_m1();
-            let percent = |at: usize| interval.map(|interval| percent_of(interval[at]));
-            let untrimmed_shift =
-                interval.map(|_| mean_and_deviation(&shifts_of(|compared| compared.untrimmed_shift)).0);
-            Finding {
-                name,
-                category,
-                verdict,
-                share,
-                base_us,
-                change_us,
-                shift_percent: percent(0),
-                low_percent: percent(1),
-                high_percent: percent(2),
-                untrimmed_base_us: untrimmed_us[0],
-                untrimmed_change_us: untrimmed_us[1],
-                untrimmed_percent: untrimmed_shift.map(percent_of),
-            }
-        })
-        .collect()
+    let deviation_min = throng_history::changes::median(&mut deviations) / 2.0;
+    let finding = |row: Row| {
+        let interval = interval(&shifts(&row.observed, |compared| compared.shift), level, deviation_min);
+        row.finding(whole_ns, interval, frames_per_step)
+    };
+    rows.into_iter().map(finding).collect()
+}
+
+/// One name, and what each pair says of it.
+struct Row {
+    name: String,
+    /// Of a subsystem; empty of a category, and of everything.
+    category: String,
+    observed: Vec<Observed>,
+}
+
+impl Row {
+    fn finding(self, whole_ns: [f64; 2], interval: Option<Interval>, frames_per_step: u32) -> Finding {
+        let Self { name, category, observed } = self;
+        let sums_ns = sums_ns(&observed);
+        let share = share(sums_ns, whole_ns);
+        let untrimmed_us = sums_ns.map(|ns| per_frame_us(ns, &observed, frames_per_step));
+        let [base_us, change_us] = if interval.is_some() { left_us(&observed, frames_per_step) } else { untrimmed_us };
+        let untrimmed_shift =
+            interval.map(|_| mean_and_deviation(&shifts(&observed, |compared| compared.untrimmed_shift)).0);
+        let percent_of = |shift: f64| 100.0 * shift.exp_m1();
+        Finding {
+            name,
+            category,
+            verdict: verdict(interval, share, sums_ns),
+            share,
+            base_us,
+            change_us,
+            shift_percent: interval.map(|interval| percent_of(interval.mean)),
+            low_percent: interval.map(|interval| percent_of(interval.low)),
+            high_percent: interval.map(|interval| percent_of(interval.high)),
+            untrimmed_base_us: untrimmed_us[0],
+            untrimmed_change_us: untrimmed_us[1],
+            untrimmed_percent: untrimmed_shift.map(percent_of),
+        }
+    }
+}
+
+/// Of base and change.
+fn sums_ns(observed: &[Observed]) -> [f64; 2] {
+    observed.iter().fold([0.0, 0.0], |[base, change], one| [base + one.base_ns, change + one.change_ns])
+}
+
+/// Of the whole, in the build in which it is more.
+fn share(sums_ns: [f64; 2], whole_ns: [f64; 2]) -> f64 {
+    let of = |ns: f64, whole: f64| if whole > 0.0 { ns / whole } else { 0.0 };
+    of(sums_ns[0], whole_ns[0]).max(of(sums_ns[1], whole_ns[1]))
+}
+
+/// Where the shift lies, in logarithms.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    mean: f64,
+    low: f64,
+    high: f64,
+}
+
+/// Student's, of the mean of these shifts. None of too few.
+fn interval(shifts: &[f64], level: f64, deviation_min: f64) -> Option<Interval> {
+    if shifts.len() < PAIRS_MIN {
+        return None;
+    }
+    let (mean, deviation) = mean_and_deviation(shifts);
+    let half =
+        student_two_sided(level, shifts.len() as u32 - 1) * deviation.max(deviation_min) / (shifts.len() as f64).sqrt();
+    Some(Interval { mean, low: mean - half, high: mean + half })
+}
+
+fn verdict(interval: Option<Interval>, share: f64, [base_ns, change_ns]: [f64; 2]) -> Verdict {
+    match interval {
+        _ if share < SHARE_MIN => Verdict::Small,
+        _ if base_ns == 0.0 => Verdict::New,
+        _ if change_ns == 0.0 => Verdict::Gone,
+        None => Verdict::Rare,
+        Some(Interval { low, .. }) if low > SHIFT_MIN.ln_1p() => Verdict::Slower,
+        Some(Interval { high, .. }) if high < (-SHIFT_MIN).ln_1p() => Verdict::Faster,
+        Some(Interval { low, high, .. }) if low < (-UNKNOWN_MIN).ln_1p() || high > UNKNOWN_MIN.ln_1p() => {
+            Verdict::Unknown
+        }
+        Some(_) => Verdict::None,
+    }
 }
 
 fn per_frame_us<'o>(ns: f64, of: impl IntoIterator<Item = &'o Observed>, frames_per_step: u32) -> f64 {

@@ -60,13 +60,13 @@ fn two_percent_in_one_subsystem_are_found_and_named() {
     assert_eq!(seen(&pairs(2, 30, 0.006, -0.02)), [("part.03".to_owned(), Verdict::Faster)]);
     let found = find(&pairs(1, 30, 0.006, 0.02), 10);
     let row = found.subsystems.iter().find(|row| row.name == "part.03").unwrap();
-    let [shift, low, high] = interval(row);
+    let [shift, low, high] = interval_of(row);
     assert!(low < 2.0 && 2.0 < high && (shift - 2.0).abs() < 0.7, "{row:?}");
     assert_eq!((found.subsystems[0].name.as_str(), found.pairs, found.took_disturbed), (WHOLE, 30, false));
     assert!((0.7..0.9).contains(&found.undisturbed_share), "{}", found.undisturbed_share);
 }
 
-fn interval(row: &Finding) -> [f64; 3] {
+fn interval_of(row: &Finding) -> [f64; 3] {
     [row.shift_percent, row.low_percent, row.high_percent].map(|percent| percent.expect("it has an interval"))
 }
 
@@ -101,7 +101,7 @@ fn what_works_in_one_step_of_twelve_is_compared_by_these() {
     let found = find(&rare(1.3), 10);
     let row = row(&found, "saves.write");
     assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
-    assert!((interval(row)[0] - 30.0).abs() < 3.0, "{row:?}");
+    assert!((interval_of(row)[0] - 30.0).abs() < 3.0, "{row:?}");
 }
 
 /// Promise: a slowdown in few steps of what works in all is no disturbance, since it is in the same steps of each pair.
@@ -112,7 +112,7 @@ fn a_slowdown_in_one_step_of_twelve_is_seen() {
     let found = find(&pairs, 10);
     let row = row(&found, "ai.plan");
     assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
-    assert!((interval(row)[0] - 8.3).abs() < 2.0, "one step of twelve takes twice as long: {row:?}");
+    assert!((interval_of(row)[0] - 8.3).abs() < 2.0, "one step of twelve takes twice as long: {row:?}");
 }
 
 /// Promise: what is trimmed, since it comes at another step each time, is told beside the interval; and times and percent of a finding
@@ -128,7 +128,7 @@ fn a_stall_at_moving_steps_is_told_of_all_steps() {
     }
     let found = find(&pairs, 10);
     let stalled = row(&found, "ai.plan");
-    let [shift, low, high] = interval(stalled);
+    let [shift, low, high] = interval_of(stalled);
     assert_eq!(stalled.verdict, Verdict::None, "{stalled:?}");
     assert!((low..=high).contains(&shift) && high < 5.0, "{stalled:?}");
     let untrimmed = stalled.untrimmed_percent_outside().expect("it is outside");
@@ -173,6 +173,25 @@ fn what_cannot_be_said_is_not_told_as_no_difference() {
     let found = find(&many, 10);
     let row = row(&found, "saves.write");
     assert_eq!((row.verdict, row.shift_percent), (Verdict::Rare, None), "{row:?}");
+}
+
+#[test]
+fn a_verdict_is_by_the_whole_interval() {
+    let check = |low_percent: f64, high_percent: f64, expect| {
+        let [low, high] = [low_percent, high_percent].map(|percent| (percent / 100.0).ln_1p());
+        let interval = Interval { mean: (low + high) / 2.0, low, high };
+        assert_eq!(verdict(Some(interval), 0.5, [1.0, 1.0]), expect, "{low_percent} to {high_percent}");
+    };
+    check(0.31, 40.0, Verdict::Slower);
+    check(0.29, 5.0, Verdict::None);
+    check(-40.0, -0.31, Verdict::Faster);
+    check(-5.0, 5.0, Verdict::None);
+    check(-11.0, 5.0, Verdict::Unknown);
+    check(-5.0, 11.0, Verdict::Unknown);
+    assert_eq!(verdict(None, 0.5, [1.0, 1.0]), Verdict::Rare);
+    assert_eq!(verdict(None, 0.5, [0.0, 1.0]), Verdict::New);
+    assert_eq!(verdict(None, 0.5, [1.0, 0.0]), Verdict::Gone);
+    assert_eq!(verdict(None, 0.004, [0.0, 1.0]), Verdict::Small);
 }
 
 #[test]
