@@ -19,13 +19,14 @@
 //!   [`statistics::FALSE_ALARMS_ONE_IN`] runs.
 //!
 //! A recording is a workload, too: both processes replay it, and a step is so many of its ticks (`pair`). Whatever speaks
-//! docs/spec/workload.md can be compared.
+//! docs/spec/workload.md can be compared. Runs of the same builds are kept in one file and count together ([`repeated`]).
 
 pub mod binaries;
 pub mod instructions;
 mod page;
 mod pair;
 mod plan;
+pub mod repeated;
 pub mod report;
 pub mod statistics;
 

@@ -1,0 +1,391 @@
+//! Repeated: runs of the same two builds, kept in one file, a line of JSON each, so that many of them count together.
+//!
+//! ```text
+//! {"of": {base, change, played, ...}, "run": 3, "verdict": "none", "seen": [], "page": null, ...}   one run, complete
+//! {"of": {base, ch                                                                                  torn: no run
+//! ```
+//!
+//! Runs count where all that they were of is the same and machines are alike; others in the file are told apart by why they do not. Lines
+//! are appended and never changed. One that was not written to its end is no run, and the next one begins on a line of its own.
+//!
+//! Wanted are runs that could have said something: what a busy host leaves no room to be seen in raises no alarm, and is no proof that
+//! there would be none. So those that could say nothing are counted apart, and made again, up to a maximum.
+//!
+//! On the caller's thread, between runs. Reads and hashes both builds and what they read, and allocates.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use throng_history::Machine;
+
+use super::statistics::Verdict;
+use super::{PreflightPlan, PreflightReport, binaries};
+use crate::report::ReportError;
+
+/// The file, in the folder of the runs' reports.
+const FILE: &str = "runs.jsonl";
+/// For each run that is wanted so many are made at most.
+const TRIES: u32 = 2;
+
+/// What a run was of. Runs count together only where all of this is the same, and machines are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    base: BuildIdentity,
+    change: BuildIdentity,
+    played: Vec<String>,
+    /// Of the settings and the recording that it was played by: runs of what has changed since are of something else.
+    read: Vec<String>,
+    seconds: u32,
+    pair_s: f64,
+    frames_per_step: u32,
+    /// By its names: a calibration of each start would part runs of one host.
+    machine: Machine,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct BuildIdentity {
+    content: String,
+    words: Vec<String>,
+}
+
+impl Identity {
+    /// Of runs by this plan on this machine. Reads both builds, the settings and what lies in the recording's folder, as they are now.
+    pub fn new(plan: &PreflightPlan, machine: Machine) -> Self {
+        let build =
+            |path: &Path, words: &[String]| BuildIdentity { content: binaries::content(path), words: words.to_vec() };
+        Self {
+            base: build(&plan.base, &plan.base_words),
+            change: build(&plan.change, &plan.change_words),
+            played: plan.words.clone(),
+            read: plan.words.windows(2).filter_map(|words| read_by(&words[0], Path::new(&words[1]))).collect(),
+            seconds: plan.seconds,
+            pair_s: plan.pair_s,
+            frames_per_step: plan.frames_per_step,
+            machine,
+        }
+    }
+
+    /// Whether the other is of the same in all but the machine.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        *self == Self { machine: self.machine.clone(), ..other.clone() }
+    }
+}
+
+/// What a word names that says where something is read from: the bytes of a file, and names and sizes of all files in a folder.
+fn read_by(word: &str, path: &Path) -> Option<String> {
+    if !["--config", "--recording"].contains(&word) {
+        return None;
+    }
+    if !path.is_dir() {
+        return Some(binaries::content(path));
+    }
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut files: Vec<String> = files
+        .map(|file| {
+            let bytes = file.metadata().map_or(0, |about| about.len());
+            format!("{} {bytes}", file.file_name().display())
+        })
+        .collect();
+    files.sort();
+    Some(files.join(", "))
+}
+
+/// Runs of one file, by whether they count.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CountedRuns {
+    pub runs: u32,
+    /// Of these: saw something; could say nothing.
+    pub seen: u32,
+    pub unknown: u32,
+    /// Of those that saw something, in the file's folder.
+    pub pages: Vec<String>,
+    /// Lines of other builds, games or options, or that do not say of which machine they are, which do not count.
+    pub of_others: u32,
+    /// Lines of another machine, which do not count either, and in what the last of them is unlike this one.
+    pub of_other_machines: u32,
+    pub machine_differences: Vec<String>,
+}
+
+impl CountedRuns {
+    fn read(text: &str, identity: &Identity) -> Self {
+        let mut counted = Self::default();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let Ok(run) = serde_json::from_str::<Value>(line) else { continue };
+            let of = Identity::deserialize(&run["of"]).ok().filter(|of| identity.is_of_the_same(of));
+            let Some(of) = of else {
+                counted.of_others += 1;
+                continue;
+            };
+            match of.machine.differences(&identity.machine) {
+                differences if differences.is_empty() => counted.add(&run),
+                differences => {
+                    counted.of_other_machines += 1;
+                    counted.machine_differences = differences;
+                }
+            }
+        }
+        counted
+    }
+
+    fn add(&mut self, run: &Value) {
+        let has_seen = run["seen"].as_array().is_some_and(|seen| !seen.is_empty());
+        self.runs += 1;
+        self.seen += u32::from(has_seen);
+        // What was seen could be said, whatever is unknown of the whole frame.
+        self.unknown += u32::from(!has_seen && run["verdict"] == json!(Verdict::Unknown));
+        self.pages.extend(run["page"].as_str().map(str::to_owned));
+    }
+
+    /// Runs that could say something.
+    pub fn said(&self) -> u32 {
+        self.runs - self.unknown
+    }
+
+    /// Whether there are to be more, if so many are wanted that could say something.
+    pub fn wants_more(&self, count: u32) -> bool {
+        self.said() < count && self.runs < runs_max(count)
+    }
+}
+
+/// So many runs are made at most, if so many are wanted that could say something.
+pub fn runs_max(count: u32) -> u32 {
+    count.saturating_mul(TRIES)
+}
+
+/// The file of runs in one folder, and those in it that count.
+#[derive(Debug)]
+pub struct RunsFile {
+    path: PathBuf,
+    identity: Identity,
+    counted: CountedRuns,
+    /// The last line was not written to its end: that run is made again.
+    is_torn: bool,
+}
+
+impl RunsFile {
+    /// Counts the runs of this identity in the folder's file. One that is missing or cannot be read has none.
+    pub fn read(folder: &Path, identity: Identity) -> Self {
+        let path = folder.join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let counted = CountedRuns::read(&text, &identity);
+        Self { path, identity, counted, is_torn: !text.is_empty() && !text.ends_with('\n') }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn counted(&self) -> &CountedRuns {
+        &self.counted
+    }
+
+    /// The number of the run that is appended next.
+    pub fn next_number(&self) -> u32 {
+        self.counted.runs + 1
+    }
+
+    /// Writes the report of a run that saw something beside the file, under a name of its own: the next run's takes the place of
+    /// `report.html`. Returns the page's name for [`append`](Self::append), which comes next; `None` if the run saw nothing.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_page(&self, report: &mut PreflightReport) -> Result<Option<String>, ReportError> {
+        if report.seen().next().is_none() {
+            return Ok(None);
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let name = free_name(folder, self.next_number());
+        report.write_named(folder, &name)?;
+        Ok(Some(page_of(&name)))
+    }
+
+    /// Appends a run with the page that was kept of it, and counts it.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or written. The run then does not count.
+    pub fn append(&mut self, report: &PreflightReport, page: Option<&str>) -> io::Result<()> {
+        let seen: Vec<Value> = report.seen().map(|finding| json!(finding)).collect();
+        let line = json!({
+            "run": self.next_number(), "verdict": report.verdict, "seen": seen, "page": page, "pairs": report.findings.pairs,
+            "undisturbed_share": report.findings.undisturbed_share, "took_disturbed": report.findings.took_disturbed,
+            "all": report.findings.subsystems.first(), "base_commit": report.base.commit, "change_commit": report.change.commit,
+            "of": self.identity,
+        });
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        let torn = if std::mem::take(&mut self.is_torn) { "\n" } else { "" };
+        writeln!(file, "{torn}{line}")?;
+        self.counted.add(&line);
+        Ok(())
+    }
+}
+
+/// A name that no page in the folder has: runs of other builds there are numbered, too.
+fn free_name(folder: &Path, number: u32) -> String {
+    let mut name = format!("run-{number}");
+    let mut again = 1;
+    while folder.join(page_of(&name)).exists() {
+        again += 1;
+        name = format!("run-{number}-{again}");
+    }
+    name
+}
+
+fn page_of(name: &str) -> String {
+    format!("{name}.html")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preflight::pair::PairFigures;
+
+    fn plan(words: &str) -> PreflightPlan {
+        PreflightPlan {
+            base: "no-base".into(),
+            change: "no-change".into(),
+            recording: None,
+            words: words.split(' ').map(str::to_owned).collect(),
+            base_words: Vec::new(),
+            change_words: Vec::new(),
+            seconds: 30,
+            pair_s: 0.3,
+            frames_per_step: 20,
+            valgrind: false,
+        }
+    }
+
+    fn here() -> Machine {
+        Machine { cpu: "EPYC".into(), cores: 2, memory_mb: 4_000, ..Machine::default() }
+    }
+
+    /// Gone when dropped.
+    struct TestFolder(PathBuf);
+
+    impl TestFolder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("throng-repeated-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for TestFolder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Promise: runs of another build, game, option or machine are not taken for ours, and a torn line is no run.
+    #[test]
+    fn only_runs_of_the_same_builds_and_the_same_play_count() {
+        let of = |words, machine| json!(Identity::new(&plan(words), machine));
+        let (ours, other) = (of("--game duel", here()), of("--game frontier", here()));
+        let line = |of: &Value, seen: Value, verdict: Verdict| {
+            format!("{}\n", json!({"of": of, "seen": seen, "verdict": verdict}))
+        };
+        let text = [
+            line(&ours, json!([]), Verdict::None),
+            line(&ours, json!([{"name": "all"}]), Verdict::Slower),
+            line(&other, json!([{"name": "all"}]), Verdict::Slower),
+            format!("{}\n", json!({"run": 1, "seen": [], "pairs": 4})),
+            line(&ours, json!([]), Verdict::Unknown),
+            "{\"run\": 4, \"ver".to_owned(),
+        ];
+        let identity = Identity::new(&plan("--game duel"), here());
+        let counted = CountedRuns::read(&text.concat(), &identity);
+        let expect = CountedRuns { runs: 3, seen: 1, unknown: 1, of_others: 2, ..CountedRuns::default() };
+        assert_eq!(counted, expect, "lines of builds that kept no pages count, too");
+        assert_eq!(CountedRuns::read("", &identity), CountedRuns::default());
+
+        let mut nobodys = ours.clone();
+        nobodys.as_object_mut().unwrap().remove("machine");
+        let text = [
+            line(&of("--game duel", Machine { cpu: "Xeon".into(), ..here() }), json!([]), Verdict::None),
+            line(&of("--game duel", Machine { memory_mb: 4_001, ..here() }), json!([]), Verdict::None),
+            line(&nobodys, json!([]), Verdict::None),
+        ];
+        let counted = CountedRuns::read(&text.concat(), &identity);
+        assert_eq!((counted.runs, counted.of_other_machines, counted.of_others), (1, 1, 1), "{counted:?}");
+        assert_eq!(counted.machine_differences, ["processor: Xeon and EPYC"]);
+    }
+
+    /// Promise: runs by settings or a recording that have changed since are of something else.
+    #[test]
+    fn what_was_read_is_part_of_what_a_run_was_of() {
+        let folder = TestFolder::new("read");
+        let settings = folder.0.join("throng.toml");
+        let read = |text: &str| {
+            std::fs::write(&settings, text).unwrap();
+            [("--config", &settings), ("--recording", &folder.0), ("--game", &folder.0)]
+                .map(|(word, path)| read_by(word, path))
+        };
+        let (before, after) = (read("[game]\n"), read("[server]\n"));
+        assert!((0..2).all(|at| before[at].is_some() && before[at] != after[at]), "{before:?} and {after:?}");
+        assert_eq!(before[2], None);
+    }
+
+    /// Promise: what is appended behind a torn line is read again as it was counted.
+    #[test]
+    fn runs_behind_a_torn_line_count() {
+        let folder = TestFolder::new("torn");
+        let open = || RunsFile::read(&folder.0, Identity::new(&plan("--game duel"), here()));
+        std::fs::write(folder.0.join(FILE), "{\"run\": 1, \"ver").unwrap();
+        let mut report = PreflightReport::new(&plan("--game duel"), &[PairFigures::default()]);
+        let mut runs = open();
+        for number in 1..=2 {
+            assert_eq!(runs.next_number(), number);
+            let page = runs.keep_page(&mut report).unwrap();
+            assert_eq!(page, None, "it saw nothing");
+            runs.append(&report, page.as_deref()).unwrap();
+        }
+        assert_eq!(runs.counted().runs, 2);
+        assert_eq!(open().counted(), runs.counted());
+    }
+
+    /// Plays runs with these verdicts, as far as more are wanted; how many that were, how many could say something, and how many saw it.
+    fn counts(count: u32, verdicts: impl IntoIterator<Item = Verdict>) -> (u32, u32, u32) {
+        let (mut counted, mut verdicts) = (CountedRuns::default(), verdicts.into_iter());
+        while counted.wants_more(count) {
+            let verdict = verdicts.next().expect("there are no more runs than these");
+            let seen = if verdict.is_seen() { json!([{"name": "all"}]) } else { json!([]) };
+            counted.add(&json!({"seen": seen, "verdict": verdict}));
+        }
+        (counted.runs, counted.said(), counted.seen)
+    }
+
+    /// Promise: there are more runs until as many as are wanted could say something, or there have been twice as many.
+    #[test]
+    fn runs_that_could_say_nothing_are_made_again() {
+        use Verdict::{None, Slower, Unknown};
+        assert_eq!(counts(3, [None; 3]), (3, 3, 0));
+        assert_eq!(counts(3, [Unknown, None, Unknown, None, None]), (5, 3, 0));
+        assert_eq!(counts(3, [Unknown, None, Unknown, None, Unknown, Unknown]), (6, 2, 0));
+        assert_eq!(counts(3, [Unknown; 6]), (6, 0, 0));
+        assert_eq!(counts(3, [Unknown, Slower, Unknown, Unknown, Unknown, Unknown]), (6, 1, 1));
+        assert_eq!(counts(2, [Slower, None]), (2, 2, 1));
+    }
+
+    /// Promise: no page of a run that saw something is written over.
+    #[test]
+    fn pages_have_names_of_their_own() {
+        let folder = TestFolder::new("pages");
+        let names = [3, 3, 4, 3].map(|number| {
+            let name = free_name(&folder.0, number);
+            std::fs::write(folder.0.join(page_of(&name)), "a page").unwrap();
+            name
+        });
+        assert_eq!(names, ["run-3", "run-3-2", "run-4", "run-3-3"]);
+    }
+
+    #[test]
+    fn a_run_that_saw_something_could_say_something() {
+        let mut counted = CountedRuns::default();
+        counted.add(
+            &json!({"seen": [{"name": "ai", "verdict": "gone"}], "verdict": Verdict::Unknown, "page": "run-1.html"}),
+        );
+        assert_eq!((counted.said(), counted.seen, counted.pages.as_slice()), (1, 1, &["run-1.html".to_owned()][..]));
+    }
+}
