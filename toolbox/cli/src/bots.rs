@@ -118,7 +118,7 @@ fn part(arguments: &BotsArguments, played: &Played<'_>) -> Result<Part, Box<dyn 
         return Ok(Part { behaviours, players: PLAYERS, hz, seconds: None });
     };
     let inputs = recorded_inputs(path, arguments.inputs_of, played)?;
-    inputs.tails().iter().for_each(|tail| remark(format_args!("{}: {}", tail.path.display(), tail.what)));
+    inputs.faults().iter().for_each(remark);
     let (players, hz, seconds) = (inputs.players() as u32, inputs.inputs_hz(), inputs.length_s());
     remark(format_args!("{}: {players} players, inputs at {hz} Hz at most, {seconds} s", path.display()));
     let plays = PlaysInputs::new(Arc::new(inputs));

@@ -156,10 +156,8 @@ fn worlds_of(recording: &RecordingFiles) -> HashMap<u32, WorldFacts> {
 }
 
 fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {
-    let ReplayReport { worlds, ticks, ticks_skipped, hashes_equal, divergences, gaps, failures, tails, .. } = report;
-    for tail in tails {
-        remark(format_args!("{}: {}", tail.path.display(), tail.what));
-    }
+    let ReplayReport { worlds, ticks, ticks_skipped, hashes_equal, divergences, gaps, failures, faults, .. } = report;
+    faults.iter().for_each(remark);
     if report.is_other_build {
         remark(format_args!(
             "it was recorded by {} ({}), another build than this one: inputs are replayed, and states need not be equal",
@@ -239,7 +237,7 @@ fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> se
         "divergences": divergences.collect::<Vec<_>>(),
         "gaps": report.gaps_count,
         "failures": report.failures.iter().map(|(world, why)| format!("world {world}: {why}")).collect::<Vec<_>>(),
-        "faults": report.tails.iter().map(|tail| format!("{}: {}", tail.path.display(), tail.what)).collect::<Vec<_>>(),
+        "faults": report.faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "capture": capture,
     })
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use throng::{
-    recording::{RecordingFiles, RecordingTail},
+    recording::{FileFault, RecordingFiles},
     replay::OtherGame,
 };
 use throng_replication::{PackedId, Schema};
@@ -49,7 +49,7 @@ pub enum InputsError {
 pub struct RecordedInputs {
     players: Vec<Vec<Step>>,
     bytes: Vec<u8>,
-    tails: Vec<RecordingTail>,
+    faults: Vec<FileFault>,
 }
 
 /// One thing that was said.
@@ -74,7 +74,7 @@ impl RecordedInputs {
         let (mut clocks, mut inputs, mut is_too_much) = (WorldClocks::default(), Self::default(), false);
         let mut by_player: BTreeMap<PlayerId, Vec<Step>> = BTreeMap::new();
         let mut kept_bytes = 0;
-        inputs.tails = each_tick(recording, |world, plan, tick| {
+        inputs.faults = each_tick(recording, |world, plan, tick| {
             // Rounded, so that a second of ticks is a second.
             let at_ms = (clocks.at(world, plan.rate_hz, tick.tick) * 1_000.0).round() as u32;
             for entry in tick.entries().map_while(Result::ok) {
@@ -144,8 +144,8 @@ impl RecordedInputs {
     }
 
     /// What was wrong with the recording's files.
-    pub fn tails(&self) -> &[RecordingTail] {
-        &self.tails
+    pub fn faults(&self) -> &[FileFault] {
+        &self.faults
     }
 
     pub(crate) fn steps(&self, player: usize) -> &[Step] {

@@ -3,7 +3,7 @@
 //! Most of it is a remark beside the figures. Of a recording that was not replayed to a large part they are of another play than what was
 //! recorded: then it is lacking, and the comparison is not to be relied on.
 
-use throng::{recording::RecordingTail, replay::ReplayReport};
+use throng::replay::ReplayReport;
 
 /// So much of a recording was not replayed that figures are of another play. Its text is a sentence with the recording's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,8 +30,7 @@ impl Lacking {
 
 /// What was wrong, as far as a comparison cares.
 pub(crate) fn remarks_of(name: &str, replay: &ReplayReport) -> Vec<String> {
-    let tail = |tail: &RecordingTail| format!("{}: {}", tail.path.display(), tail.what);
-    let mut remarks: Vec<String> = replay.tails.iter().map(tail).collect();
+    let mut remarks: Vec<String> = replay.faults.iter().map(ToString::to_string).collect();
     if replay.is_other_build {
         remarks.push(format!("{name}: it was recorded by another build: counts and times are those of this one"));
     } else if let Some(first) = replay.divergences.first() {

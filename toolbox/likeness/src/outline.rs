@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use throng::recording::{Block, Group, RecordingFiles, RecordingTail, WorldPlan};
+use throng::recording::{Block, FileFault, Group, RecordingFiles, WorldPlan};
 use throng_world::{
     ids::{ClientKey, WorldId},
     input_log::{Entry, LoggedTick},
@@ -44,7 +44,7 @@ impl Outline {
 pub(crate) fn each_tick(
     recording: &RecordingFiles,
     mut each: impl FnMut(WorldId, &WorldPlan, &LoggedTick<'_>) -> bool,
-) -> Vec<RecordingTail> {
+) -> Vec<FileFault> {
     let mut plans: HashMap<WorldId, WorldPlan> = HashMap::new();
     recording.read(|group| ticks_of_group(&group, &mut plans, &mut each))
 }

@@ -105,9 +105,9 @@ impl SimulationRecording {
         }
         let Self { settings, .. } = self;
         assert!(
-            report.tails.is_empty(),
+            report.faults.is_empty(),
             "end the recording first, with `Simulation::end_recording`: {:?}",
-            report.tails
+            report.faults
         );
         assert!(report.is_equal() && report.is_whole(), "seed {}, {threads} threads: {report:?}", settings.seed);
         let count = hashes.len() as u64;

@@ -52,7 +52,7 @@ use throng_profiler::log_info;
 pub use blocks::{About, Block, CheckpointReason, EndReason, RecordedHash, RecordedTicks, WorldPlan};
 pub use folder::{SegmentFile, segments_in};
 pub use other_game::OtherGame;
-pub use reader::{OpenError, RecordingFiles, RecordingTail, TailFault};
+pub use reader::{FaultKind, FileFault, OpenError, RecordingFiles};
 pub use segment::{Group, SegmentFault, SegmentHeading, SegmentReader};
 
 pub(crate) use blocks::{short, shorter};

@@ -27,16 +27,17 @@ pub enum OpenError {
     NoAbout(PathBuf),
 }
 
-/// How a recording ended, or a segment of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordingTail {
+/// What is wrong with a file of a recording, or with what should be before it. Its text begins with the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}", path.display())]
+pub struct FileFault {
     pub path: PathBuf,
-    pub what: TailFault,
+    pub what: FaultKind,
 }
 
 /// What is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TailFault {
+pub enum FaultKind {
     #[error(transparent)]
     Segment(#[from] SegmentFault),
     #[error("it cannot be read: {0}")]
@@ -98,17 +99,17 @@ impl RecordingFiles {
 
     /// Gives all groups in order; `each` returns false to have no more. Returns what was wrong on the way: a fault ends its
     /// segment, and the next one goes on.
-    pub fn read(&self, mut each: impl FnMut(Group) -> bool) -> Vec<RecordingTail> {
-        let mut tails = Vec::new();
+    pub fn read(&self, mut each: impl FnMut(Group) -> bool) -> Vec<FileFault> {
+        let mut faults = Vec::new();
         let mut expected = None;
         let count = self.segments.len();
         for (index, segment) in self.segments.iter().enumerate() {
             let path = &segment.path;
-            let mut tell = |what: TailFault| tails.push(RecordingTail { path: path.clone(), what });
+            let mut tell = |what: FaultKind| faults.push(FileFault { path: path.clone(), what });
             let bytes = match fs::read(path) {
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    tell(TailFault::Io(error.to_string()));
+                    tell(FaultKind::Io(error.to_string()));
                     continue;
                 }
             };
@@ -121,11 +122,11 @@ impl RecordingFiles {
             };
             let heading = reader.heading();
             if heading.recording != self.recording {
-                tell(TailFault::OtherRecording);
+                tell(FaultKind::OtherRecording);
                 continue;
             }
             if let Some(from) = expected.filter(|expected| *expected != heading.number) {
-                tell(TailFault::Missing { from });
+                tell(FaultKind::Missing { from });
             }
             expected = Some(heading.number.wrapping_add(1));
             let (mut is_closed, mut is_good) = (false, true);
@@ -134,7 +135,7 @@ impl RecordingFiles {
                     Ok(group) => {
                         is_closed = matches!(group.blocks().last(), Some(Ok(Block::Closed { .. })));
                         if !each(group) {
-                            return tails;
+                            return faults;
                         }
                     }
                     Err(fault) => {
@@ -144,9 +145,9 @@ impl RecordingFiles {
                 }
             }
             if is_good && !is_closed && index + 1 == count {
-                tell(TailFault::NotClosed);
+                tell(FaultKind::NotClosed);
             }
         }
-        tails
+        faults
     }
 }

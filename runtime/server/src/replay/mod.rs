@@ -47,7 +47,7 @@ pub use crate::recording::OtherGame;
 use self::of_world::ReplayedWorlds;
 use crate::{
     Server,
-    recording::{About, Block, Group, RecordingFiles, RecordingTail},
+    recording::{About, Block, FileFault, Group, RecordingFiles},
     server::Environment,
     settings::{RecordingSettings, Settings},
     tuning::Tuning,
@@ -112,7 +112,7 @@ pub struct ReplayReport {
     /// Worlds that could not be made or led on, and why.
     pub failures: Vec<(WorldId, String)>,
     /// What was wrong with the files.
-    pub tails: Vec<RecordingTail>,
+    pub faults: Vec<FileFault>,
     /// One number for all states that were hashed: the same on any number of threads.
     pub states: u64,
     pub took: Duration,
@@ -138,7 +138,7 @@ impl ReplayReport {
 
     /// Nothing is missing of what the server recorded: no stretch, no end of a file, no state that ticks need.
     pub fn is_whole(&self) -> bool {
-        self.gaps_count == 0 && self.tails.is_empty() && self.ticks_skipped == 0
+        self.gaps_count == 0 && self.faults.is_empty() && self.ticks_skipped == 0
     }
 
     /// Whether so many ticks were left out, more than a tenth, that the recording was not replayed.
@@ -262,11 +262,11 @@ impl ReplayGame {
         worker.tunables = self.tuning.numbers_of(&about.tunables);
         let mut worlds = ReplayedWorlds::new(self, worker, options.to_tick).watched(watch);
         let is_wanted = |world: WorldId| options.world.is_none_or(|wanted| wanted == world);
-        let tails = read(recording, options, |group| {
+        let faults = read(recording, options, |group| {
             worlds.take_group(&group, is_wanted);
             !worlds.is_over()
         });
-        let report = ReplayReport { tails, ..worlds.finish() };
+        let report = ReplayReport { faults, ..worlds.finish() };
         Ok(self.finished(report, about, began))
     }
 
@@ -281,11 +281,7 @@ impl ReplayGame {
 }
 
 /// Gives the groups of a recording in order, as [`RecordingFiles::read`] does, up to the last of which anything is wanted.
-fn read(
-    recording: &RecordingFiles,
-    options: &ReplayOptions,
-    mut each: impl FnMut(Group) -> bool,
-) -> Vec<RecordingTail> {
+fn read(recording: &RecordingFiles, options: &ReplayOptions, mut each: impl FnMut(Group) -> bool) -> Vec<FileFault> {
     let wanted = options.to_tick.and_then(|last| groups_to_tick(recording, last, options.world));
     if wanted == Some(0) {
         return Vec::new();

@@ -23,7 +23,8 @@ use super::{DoneTick, Extent, OtherGame, ReplayGame, ReplayOptions, ReplayReport
 use crate::{
     lifecycle::NewWorld,
     recording::{
-        Block, Group, RecordingControl, RecordingFiles, SegmentFault, SegmentReader, TailFault, WorldPlan, segments_in,
+        Block, FaultKind, FileFault, Group, RecordingControl, RecordingFiles, SegmentFault, SegmentReader, WorldPlan,
+        segments_in,
     },
     report::Build,
     server::Server,
@@ -319,7 +320,7 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
         "{report:?}"
     );
     assert_eq!(ticks_in(&folder.0), report.ticks, "what has no state before it does not count");
-    assert_eq!(report.tails.iter().map(|tail| &tail.what).collect::<Vec<_>>(), [&TailFault::Missing { from: 2 }]);
+    assert_eq!(report.faults.iter().map(|fault| &fault.what).collect::<Vec<_>>(), [&FaultKind::Missing { from: 2 }]);
     fs::rename(folder.0.join("away"), &segments[1].path).unwrap();
     fs::remove_file(&segments[0].path).unwrap();
     let report = replay(&folder.0, game(&folder.0, NEVER), 2);
@@ -355,8 +356,11 @@ fn what_is_before_damage_is_replayed() {
     let report = replay(path, game(&folder.0, NEVER), 1);
     assert!(report.is_equal() && !report.is_whole(), "{report:?}");
     assert_eq!((report.ticks, report.hashes_equal), (before, before), "{report:?}");
-    let damage = TailFault::Segment(SegmentFault::Damaged { at: groups[damaged].at });
-    assert_eq!(report.tails.iter().map(|tail| &tail.what).collect::<Vec<_>>(), [&damage]);
+    let at = groups[damaged].at;
+    let what = FaultKind::Segment(SegmentFault::Damaged { at });
+    assert_eq!(report.faults, [FileFault { path: path.clone(), what }]);
+    let text = format!("{}: the recording is damaged at byte {at}", path.display());
+    assert_eq!(report.faults[0].to_string(), text, "its text begins with the file");
     fs::write(path, b"throng.toml").unwrap();
     let error = RecordingFiles::open(&folder.0).unwrap_err().to_string();
     assert!(error.contains("these bytes are no recording"), "{error}");
@@ -428,13 +432,13 @@ fn what_comes_behind_the_wanted_tick_of_all_worlds_is_not_read() {
         let report = game.replay(&recording, &options).unwrap();
         assert!(report.is_equal(), "{report:?}");
         let watched = game.replay_watched(&recording, &options, &mut Heard::default()).unwrap();
-        assert_eq!((watched.ticks, watched.tails.len()), (report.ticks, report.tails.len()));
-        (report.worlds, report.ticks, report.tails.len())
+        assert_eq!((watched.ticks, watched.faults.len()), (report.ticks, report.faults.len()));
+        (report.worlds, report.ticks, report.faults.len())
     };
     assert_eq!(to_tick(9, None), (2, 20, 0), "the second comes to it when the first is far beyond");
     assert_eq!(to_tick(9, Some(0)), (1, 10, 0));
-    let (worlds, ticks, tails) = to_tick(TICKS as u32, None);
-    assert!(worlds == 2 && ticks > TICKS && tails == 1, "nobody comes to it: {ticks} ticks");
+    let (worlds, ticks, faults) = to_tick(TICKS as u32, None);
+    assert!(worlds == 2 && ticks > TICKS && faults == 1, "nobody comes to it: {ticks} ticks");
 }
 
 /// Promise: of another build inputs are replayed to the end; states that differ are found and are no failure of it.

@@ -45,7 +45,7 @@ pub(super) fn replay(
             .unzip();
         let mut frame = 0;
         let mut pace = options.real_time.then(Pace::default);
-        let tails = super::read(recording, options, |group| {
+        let faults = super::read(recording, options, |group| {
             pace.iter_mut().for_each(|pace| pace.wait_for(group.at_ms));
             frame += 1;
             let group = Arc::new(group);
@@ -63,7 +63,7 @@ pub(super) fn replay(
         if let Some(recorder) = &mut recorder {
             recorder.frame_begin(frame + 1, GROUP_BUDGET_NS);
         }
-        let mut report = ReplayReport { tails, ..ReplayReport::default() };
+        let mut report = ReplayReport { faults, ..ReplayReport::default() };
         for thread in threads {
             report.merge(thread.join().expect("what a game's code does is caught"));
         }
