@@ -14,7 +14,7 @@ use throng::{
 fuzz_target!(|bytes: &[u8]| {
     // As it is: nothing that is not as it was written gets further than its heading.
     read(bytes);
-    read(&SegmentHeading { number: 1, recording: 1 }.seal(bytes));
+    read(&SegmentHeading { number: 1, recording_id: 1 }.seal(bytes));
 });
 
 fn read(bytes: &[u8]) {

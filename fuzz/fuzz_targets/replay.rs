@@ -24,7 +24,7 @@ static BEGIN: LazyLock<(Vec<u8>, PathBuf)> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     let (begin, path) = &*BEGIN;
-    let segment = SegmentHeading { number: 1, recording: 1 }.seal(&[&begin[..], bytes].concat());
+    let segment = SegmentHeading { number: 1, recording_id: 1 }.seal(&[&begin[..], bytes].concat());
     fs::write(path, segment).expect("a folder of ours");
     let recording = RecordingFiles::open(path).expect("it begins as a server wrote it");
     let game = kept::game(&recording);

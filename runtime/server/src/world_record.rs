@@ -57,7 +57,7 @@ pub(crate) struct WorldRecord {
     /// What of it is in the recording that is on.
     tape: Option<SharedTape>,
     /// Of the recording that this world has its tape for, or has none for; 0: none is on.
-    session: u32,
+    recording_number: u32,
 }
 
 /// The record of a world that panicked.
@@ -104,10 +104,10 @@ impl WorldRecord {
         queue: Option<&Arc<RecordingQueue>>,
         is_begun: bool,
     ) -> Option<Self> {
-        let session = queue.map_or(0, |queue| queue.session());
+        let recording_number = queue.map_or(0, |queue| queue.recording_number());
         let period_ticks = if world.keeps_checkpoints() { period_s * u32::from(world.rate().0) } else { 0 };
         // Without a checkpoint there is no other point from which it could be replayed.
-        let is_recorded = session > 0 && (period_ticks > 0 || is_begun);
+        let is_recorded = recording_number > 0 && (period_ticks > 0 || is_begun);
         if period_ticks == 0 && !is_recorded {
             return None;
         }
@@ -116,14 +116,14 @@ impl WorldRecord {
         let tape = queue.filter(|_| is_recorded).map(begin);
         let periods = turn_of(world).checked_div(period_ticks).unwrap_or(0);
         let (queue, plan) = (queue.cloned(), plan.clone());
-        Some(Self { plan, period_ticks, periods, checkpoint: Vec::new(), is_begun, queue, tape, session })
+        Some(Self { plan, period_ticks, periods, checkpoint: Vec::new(), is_begun, queue, tape, recording_number })
     }
 
     /// After a tick (not after a step in which the world listened): takes a checkpoint if it is time, and hands on what is
     /// recorded. `scratch` is the worker's. False: the world cannot be kept, and its record is of no use any more.
     pub fn note_tick(&mut self, world: &mut GameWorld, scratch: &mut RecordScratch) -> bool {
         if let Some(queue) = &self.queue
-            && queue.session() != self.session
+            && queue.recording_number() != self.recording_number
         {
             self.follow_recording(world);
         }
@@ -202,8 +202,8 @@ impl WorldRecord {
     fn follow_recording(&mut self, world: &GameWorld) {
         self.end_tape(EndReason::NotRecorded);
         let Some(queue) = &self.queue else { return };
-        self.session = queue.session();
-        if self.session > 0
+        self.recording_number = queue.recording_number();
+        if self.recording_number > 0
             && self.period_ticks > 0
             && let Some(log) = world.shared_log()
         {

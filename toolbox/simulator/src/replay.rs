@@ -129,7 +129,7 @@ impl SimulationRecording {
         let replay = |blocks: &[u8]| {
             let lacking = Self::new(&self.settings);
             let path = lacking.folder.join("recording-000000000001-000001.throngrec");
-            fs::write(&path, SegmentHeading { number: 1, recording: 1 }.seal(blocks))
+            fs::write(&path, SegmentHeading { number: 1, recording_id: 1 }.seal(blocks))
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             lacking.replay(2, build()).expect("it was set up once already")
         };

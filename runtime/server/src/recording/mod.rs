@@ -126,7 +126,7 @@ struct Inner {
 struct State {
     /// Known once the server is put together.
     about: Option<About>,
-    sessions: u32,
+    recordings_begun: u32,
     thread: Option<JoinHandle<()>>,
     /// What the thread writes with, so that another can where the process dies.
     writer: Option<Arc<Mutex<Writer<Files>>>>,
@@ -138,7 +138,7 @@ impl RecordingControl {
             let queue = RecordingQueue::new(settings.queue_mb as usize * MIB as usize, settings.hash_period_s);
             if settings.at_start {
                 // Worlds that are made before the first frame are recorded as they are built.
-                queue.set_session(1);
+                queue.set_recording_number(1);
             }
             Arc::new(queue)
         });
@@ -181,7 +181,7 @@ impl RecordingControl {
         while folder::segment_path(folder, about.unix_s, 1).exists() {
             about.unix_s += 1;
         }
-        let recording = random::seed().first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let recording_id = random::seed().first_chunk().copied().map_or(0, u64::from_le_bytes);
         let Inner { settings, .. } = &*self.0;
         let order = Order {
             folder: folder.clone(),
@@ -189,7 +189,7 @@ impl RecordingControl {
             segment_s: settings.segment_s,
             about,
             rules: self.0.rules.clone(),
-            recording,
+            recording_id,
         };
         queue.set_running();
         let writer = Arc::new(Mutex::new(Writer::new(queue.clone(), order, Files)));
@@ -197,8 +197,8 @@ impl RecordingControl {
         let thread = spawn_named("recording", Priority::Low, move || Writer::run(&its));
         state.thread = Some(thread.map_err(RecordingError::Thread)?);
         state.writer = Some(writer);
-        state.sessions += 1;
-        queue.set_session(state.sessions);
+        state.recordings_begun += 1;
+        queue.set_recording_number(state.recordings_begun);
         log_info!(RECORDING, folder = %folder.display(), "what enters the worlds is recorded");
         Ok(())
     }
@@ -213,7 +213,7 @@ impl RecordingControl {
             return Err(RecordingError::IsOff);
         };
         state.writer = None;
-        queue.set_session(0);
+        queue.set_recording_number(0);
         std::thread::sleep(LAST_PARTS_WITHIN);
         end(queue, thread);
         Ok(())
@@ -227,7 +227,7 @@ impl RecordingControl {
             state.thread.take()
         };
         if let (Some(queue), Some(thread)) = (&self.0.queue, thread) {
-            queue.set_session(0);
+            queue.set_recording_number(0);
             end(queue, thread);
         }
     }

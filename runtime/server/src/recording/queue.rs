@@ -112,8 +112,8 @@ pub(crate) struct RecordingQueue {
     spare: ArrayQueue<Vec<u8>>,
     bytes_max: usize,
     waiting_bytes: AtomicUsize,
-    /// Which recording is on; 0: none. Written by whoever starts and stops one.
-    session: AtomicU32,
+    /// Which of this server's recordings is on, counted from 1; 0: none. Written by whoever starts and stops one.
+    recording_number: AtomicU32,
     /// Counts segments up: each is to have a checkpoint of every world. Written by the thread.
     segment: AtomicU32,
     /// Counts up when parts were lost that nobody can name: every world begins again. Written by the thread.
@@ -133,7 +133,7 @@ impl RecordingQueue {
             spare: ArrayQueue::new(SPARE_MAX),
             bytes_max,
             waiting_bytes: AtomicUsize::new(0),
-            session: AtomicU32::new(0),
+            recording_number: AtomicU32::new(0),
             segment: AtomicU32::new(1),
             breaks: AtomicU32::new(0),
             is_ending: AtomicBool::new(false),
@@ -143,14 +143,14 @@ impl RecordingQueue {
         }
     }
 
-    /// Which recording is on; 0: none.
+    /// Which of this server's recordings is on, counted from 1; 0: none.
     #[inline]
-    pub fn session(&self) -> u32 {
-        self.session.load(Ordering::Relaxed)
+    pub fn recording_number(&self) -> u32 {
+        self.recording_number.load(Ordering::Relaxed)
     }
 
-    pub fn set_session(&self, session: u32) {
-        self.session.store(session, Ordering::Relaxed);
+    pub fn set_recording_number(&self, number: u32) {
+        self.recording_number.store(number, Ordering::Relaxed);
     }
 
     pub fn segment(&self) -> u32 {

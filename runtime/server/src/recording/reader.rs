@@ -55,7 +55,7 @@ pub enum FaultKind {
 pub struct RecordingFiles {
     segments: Vec<SegmentFile>,
     about: About,
-    recording: u64,
+    recording_id: u64,
 }
 
 impl RecordingFiles {
@@ -78,7 +78,7 @@ impl RecordingFiles {
         let bytes = fs::read(first).map_err(|cause| OpenError::Io { path: first.clone(), cause })?;
         let of_file = |fault| OpenError::Segment { path: first.clone(), fault };
         let mut reader = SegmentReader::new(&bytes).map_err(of_file)?;
-        let recording = reader.heading().recording;
+        let recording_id = reader.heading().recording_id;
         let group = reader.next().ok_or_else(|| OpenError::NoAbout(first.clone()))?.map_err(of_file)?;
         let about = match group.blocks().next() {
             Some(Ok(Block::About(about))) => *about,
@@ -86,7 +86,7 @@ impl RecordingFiles {
             _ => return Err(OpenError::NoAbout(first.clone())),
         };
         drop(bytes);
-        Ok(Self { about, recording, segments })
+        Ok(Self { about, recording_id, segments })
     }
 
     pub fn about(&self) -> &About {
@@ -121,7 +121,7 @@ impl RecordingFiles {
                 }
             };
             let heading = reader.heading();
-            if heading.recording != self.recording {
+            if heading.recording_id != self.recording_id {
                 tell(FaultKind::OtherRecording);
                 continue;
             }

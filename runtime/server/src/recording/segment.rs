@@ -48,8 +48,8 @@ pub enum SegmentFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHeading {
     pub number: u32,
-    /// The same in all segments of a recording.
-    pub recording: u64,
+    /// The same in all segments of a recording, and no other's; `recording` in docs/spec/recording.md.
+    pub recording_id: u64,
 }
 
 impl SegmentHeading {
@@ -68,7 +68,7 @@ impl SegmentHeading {
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&self.number.to_le_bytes());
-        out.extend_from_slice(&self.recording.to_le_bytes());
+        out.extend_from_slice(&self.recording_id.to_le_bytes());
         let crc = crc32fast::hash(&out[begin..]);
         out.extend_from_slice(&crc.to_le_bytes());
     }
@@ -128,7 +128,7 @@ impl<'a> SegmentReader<'a> {
             let version = u16::from_le_bytes(from.array()?);
             from.array::<2>()?;
             let number = u32::from_le_bytes(from.array()?);
-            Ok((version, SegmentHeading { number, recording: u64::from_le_bytes(from.array()?) }))
+            Ok((version, SegmentHeading { number, recording_id: u64::from_le_bytes(from.array()?) }))
         };
         let (version, heading) = read(&mut from).map_err(|_| SegmentFault::NoRecording)?;
         if version != VERSION {

@@ -83,7 +83,7 @@ fn every_block() -> Vec<u8> {
 
 fn segment_of(groups: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    SegmentHeading { number: 2, recording: 0xABCD }.write(&mut bytes);
+    SegmentHeading { number: 2, recording_id: 0xABCD }.write(&mut bytes);
     groups.iter().for_each(|group| write_group(group, 1_500, &mut bytes));
     bytes
 }
@@ -114,7 +114,7 @@ fn read(bytes: &[u8]) -> (Vec<String>, Option<SegmentFault>) {
 fn every_block_is_read_as_it_was_written() {
     let bytes = segment_of(&[&every_block()]);
     let mut reader = SegmentReader::new(&bytes).unwrap();
-    assert_eq!(reader.heading(), SegmentHeading { number: 2, recording: 0xABCD });
+    assert_eq!(reader.heading(), SegmentHeading { number: 2, recording_id: 0xABCD });
     let group = reader.next().unwrap().unwrap();
     assert_eq!(group.at_ms, 1_500);
     let found: Vec<Block<'_>> = group.blocks().map(Result::unwrap).collect();
@@ -229,7 +229,7 @@ fn order(folder: &Path, bytes_max: u64) -> Order {
         segment_s: 3_600,
         about: about(),
         rules: Arc::new(Mutex::new(about().rules)),
-        recording: 5,
+        recording_id: 5,
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Order {
     /// Texts of the rules that are in force; each segment has them as they are when it begins.
     pub rules: Arc<Mutex<Vec<String>>>,
     /// By chance: no other recording has it.
-    pub recording: u64,
+    pub recording_id: u64,
 }
 
 /// Where segments are put: files, or what a test has in their place.
@@ -227,13 +227,13 @@ impl<D: Disk> Writer<D> {
 
     fn begin_segment(&mut self) -> io::Result<()> {
         self.order.about.rules.clone_from(&self.order.rules.lock().unwrap_or_else(PoisonError::into_inner));
-        let Order { folder, bytes_max, about, recording, .. } = &self.order;
+        let Order { folder, bytes_max, about, recording_id, .. } = &self.order;
         let dropped = make_room(folder, *bytes_max, self.segment_bytes_max())?;
         self.queue.counts.segments_dropped.fetch_add(dropped, Ordering::Relaxed);
         self.number += 1;
         let mut file = self.disk.create(&segment_path(folder, about.unix_s, self.number))?;
         let mut bytes = Vec::new();
-        SegmentHeading { number: self.number, recording: *recording }.write(&mut bytes);
+        SegmentHeading { number: self.number, recording_id: *recording_id }.write(&mut bytes);
         file.append(&bytes)?;
         self.segment = Some(Segment { file, bytes: bytes.len() as u64, began: Instant::now() });
         self.try_again_at = None;

@@ -79,7 +79,7 @@ pub fn write(folder: &Path, ticks: &[u8]) {
     world.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let part = [&id[..], &[0; 4]].concat();
     let blocks = [block(1, &about), block(2, &world), block(3, &part), block(4, &[]), block(6, ticks), block(8, &[0])];
-    let segment = SegmentHeading { number: 1, recording: 9 }.seal(&blocks.concat());
+    let segment = SegmentHeading { number: 1, recording_id: 9 }.seal(&blocks.concat());
     fs::write(folder.join("recording-000000000001-000001.throngrec"), segment).expect("a folder of ours");
 }
 
