@@ -1,4 +1,4 @@
-//! `throng load --daily`: every scenario of every game as a load run, one after the other, in one folder for the day.
+//! `throng load --daily`: a day of load runs, which are every scenario of every game, one after the other, in one folder.
 //!
 //! The runs are those of `load`, in child processes each; what they lead to is put together by the lab (`throng_lab::daily`). The
 //! day's report is written after each run, so that a day which is killed has what there was until then. What cannot be written

@@ -1,5 +1,5 @@
 //! `throng load`: the load test. The work is the lab's; here its plan is made from the command line. With `--daily` there are as
-//! many plans as scenarios (`daily`).
+//! many plans as runs in a day (`daily`).
 
 use std::{
     io::ErrorKind,
@@ -45,8 +45,8 @@ const REPORT: &str = "reports/load";
 
 #[derive(Args)]
 pub struct LoadArguments {
-    /// Run every scenario of every game, one after the other, each as a load run of its own with these words, into a folder of
-    /// the day's; `--game` and `--scenario` choose some of them. What ends one ends no other; what a server is told is recorded,
+    /// Make a day of load runs: every scenario of every game, one after the other, each a run of its own with these words, in one
+    /// folder; `--game` and `--scenario` choose some of them. What ends one ends no other; what a server is told is recorded,
     /// and kept if it dies.
     #[arg(long, conflicts_with_all = ["captures", "crashes", "against", "admin_address"])]
     pub daily: bool,
@@ -99,7 +99,7 @@ pub struct LoadArguments {
     /// Append the run to the history in this folder, which `history` reads; "none" = to none.
     #[arg(long, value_name = "DIR", default_value = crate::history::FOLDER)]
     pub history: PathBuf,
-    /// Write report.json and report.html into this folder; with --daily, into one of the day's in it. Without it into reports/load,
+    /// Write report.json and report.html into this folder; with --daily, into the day's in it. Without it into reports/load,
     /// and reports/daily.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,

@@ -568,7 +568,7 @@ mod tests {
         check_refused(&both, "serve --scenario rush", &["--scenario: with --game wood", "`rush`", "crowd"]);
     }
 
-    /// What a daily run plays, each as words of its server.
+    /// What a day plays, each as words of its server.
     fn every(games: &[Game], line: &str) -> Result<Vec<String>, String> {
         let words = ["woods"].into_iter().chain(line.split_whitespace());
         let matches = command_line(EXECUTABLE, games).get_matches_from(words);
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daily_run_plays_every_scenario_of_every_game() {
+    fn a_day_plays_every_scenario_of_every_game() {
         let both = [wood(), shore()];
         assert_eq!(
             every(&both, "load --daily").unwrap(),

@@ -1,9 +1,9 @@
-//! The daily run: every scenario of every game as a load run, one after the other, in one folder for the day.
+//! Daily: a day of load runs, which are every scenario of every game, one after the other, in one folder.
 //!
 //! ```text
 //! reports/daily/
 //!   index.html                    all days, newest first
-//!   2026-11-26/                   UTC; a second run of that day is 2026-11-26-2
+//!   2026-11-26/                   the date in UTC; a second day of that date is 2026-11-26-2
 //!     report.json  report.html    what came of each run, and what it leads to
 //!     precinct-usual/             a load run's own folder: report, captures, crashes, recordings
 //!     precinct-dark-zone/

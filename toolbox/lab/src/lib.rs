@@ -12,7 +12,7 @@
 //!   └─> LoadRun ─> bars ─> report.json, report.html
 //! ```
 //!
-//! Every scenario of every game, one after the other, is a day's run: [`daily`]. How many instances of any program a host holds
+//! Runs of every scenario of every game, one after the other, are a day: [`daily`]. How many instances of any program a host holds
 //! is tried by [`density`]; where a running process spends its time, by [`wallclock`]; what a host makes of loads that are known, by [`host`]. Runs are kept, and held against those of other commits, by
 //! [`history`]; one run against another is [`against`]. What the README shows of reports and benches is drawn by [`pictures`].
 //!

@@ -1,4 +1,4 @@
-//! Folder: a day's name, its place, and where its files lie in it.
+//! Folder: a day's name, which is its date and a number, its place, and where its files lie in it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ pub const INDEX: &str = "index.html";
 /// Of a day's `report.json`: by this key it is known to be one.
 pub const FORMAT: u32 = 1;
 
-/// Runs of one day; who starts more has a mistake in a timer.
-const RUNS_OF_A_DAY_MAX: u32 = 1_000;
+/// Days of one date; who starts more has a mistake in a timer.
+const DAYS_OF_A_DATE_MAX: u32 = 1_000;
 
-/// The folder of one daily run.
+/// The folder of one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DayFolder {
     name: String,
@@ -24,7 +24,7 @@ pub struct DayFolder {
 }
 
 impl DayFolder {
-    /// Makes a new one in `root`, named after the day (UTC) of this moment. Two that begin at once get two.
+    /// Makes a new one in `root`, named after the date (UTC) of this moment. Two that begin at once get two.
     pub fn make(root: &Path, unix_s: u64) -> Result<Self, ReportError> {
         let made = Self::try_make(root, unix_s);
         made.map_err(|cause| ReportError::Write { path: root.to_owned(), cause })
@@ -33,7 +33,7 @@ impl DayFolder {
     fn try_make(root: &Path, unix_s: u64) -> io::Result<Self> {
         std::fs::create_dir_all(root)?;
         let date = date(unix_s);
-        for number in 1..=RUNS_OF_A_DAY_MAX {
+        for number in 1..=DAYS_OF_A_DATE_MAX {
             let name = if number == 1 { date.clone() } else { format!("{date}-{number}") };
             let path = root.join(&name);
             match std::fs::create_dir(&path) {
@@ -42,7 +42,7 @@ impl DayFolder {
                 Err(cause) => return Err(cause),
             }
         }
-        Err(io::Error::other(format!("there are {RUNS_OF_A_DAY_MAX} runs of {date} already")))
+        Err(io::Error::other(format!("there are {DAYS_OF_A_DATE_MAX} days of {date} already")))
     }
 
     pub fn name(&self) -> &str {
@@ -92,10 +92,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_run_of_a_day_has_a_name_of_its_own() {
+    fn a_second_day_of_a_date_has_a_name_of_its_own() {
         let root = std::env::temp_dir().join(format!("throng-days-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&root);
-        // The last second of the day, and the first of the next.
+        // The last second of the date, and the first of the next.
         let names = [1_795_737_599, 1_795_737_599, 1_795_737_600, 1_795_737_599]
             .map(|unix_s| DayFolder::make(&root, unix_s).unwrap().name().to_owned());
         assert_eq!(names, ["2026-11-26", "2026-11-26-2", "2026-11-27", "2026-11-26-3"]);

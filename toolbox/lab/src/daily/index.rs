@@ -128,7 +128,7 @@ fn read_day(path: &Path) -> Result<Day, String> {
     let day: Day = serde_json::from_slice(&bytes).map_err(|cause| format!("its report.json is damaged: {cause}"))?;
     match day.daily_format {
         FORMAT => Ok(day),
-        0 => Err("its report.json is no daily run's".to_owned()),
+        0 => Err("its report.json is of no day".to_owned()),
         other => Err(format!("it is of format {other}, and this build reads {FORMAT}")),
     }
 }
@@ -141,8 +141,8 @@ pub(super) fn page(days: &Days) -> String {
         count => format!("{count} days"),
     };
     let heading = Heading {
-        tab: "Daily runs",
-        kind: "Throng daily runs",
+        tab: "Days of load runs",
+        kind: "Throng days of load runs",
         title: &title,
         verdict: if newest.is_some_and(|(_, day)| day.passed) { "passed" } else { "failed" },
         subtitle: html! { "newest first; the verdict is the newest day's" },

@@ -14,8 +14,8 @@ use crate::page::{machine_rows, number};
 
 pub(super) fn page(report: &DayReport) -> String {
     let heading = Heading {
-        tab: "Daily run",
-        kind: "Throng daily run",
+        tab: "Day of load runs",
+        kind: "Throng day of load runs",
         title: &title(report),
         verdict: if report.passed { "passed" } else { "failed" },
         subtitle: html! {

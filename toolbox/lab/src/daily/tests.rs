@@ -226,7 +226,7 @@ fn the_index_shows_all_days_and_names_what_is_none() {
     let named: Vec<(&str, &str)> = skipped.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect();
     let expect = [
         ("2026-11-25", "damaged"),
-        ("2026-11-24", "no daily run's"),
+        ("2026-11-24", "of no day"),
         ("2026-11-23", "format 9"),
         ("2026-11-22", "cannot be read"),
         ("load", "no day"),

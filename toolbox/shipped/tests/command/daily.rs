@@ -1,4 +1,4 @@
-//! The daily run in small: every game's scenarios in one folder for the day, and a rare crash, which is found, linked, and comes
+//! A day of load runs in small: every game's scenarios in one folder, and a rare crash, which is found, linked, and comes
 //! again from its recording.
 //!
 //! The full form runs everything there is, and the crash that comes once in 100,000 actions.
@@ -113,7 +113,7 @@ fn a_rare_crash_comes_again(name: &str, size: &[&str]) {
     assert_eq!(until_status, (Some(0), 0.into()), "{}\n{}", until.stdout, until.stderr);
 }
 
-/// Promise: a crash that comes once in many actions is found by a daily run, with its report, its capture, and a recording that
+/// Promise: a crash that comes once in many actions is found by a day, with its report, its capture, and a recording that
 /// comes to it again.
 #[test]
 fn a_rare_crash_is_found_and_its_recording_comes_to_it_again() {
