@@ -25,11 +25,11 @@
 mod blocks;
 mod counts;
 mod folder;
-mod of_server;
 mod other_game;
 mod queue;
 mod reader;
 mod segment;
+mod server;
 mod tape;
 #[cfg(test)]
 mod tests;

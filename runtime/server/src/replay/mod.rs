@@ -1,7 +1,7 @@
 //! Replay: the worlds of a recording are made again and do their ticks again, without sockets, clients or a clock.
 //!
 //! What entered a world is all that it needs, and what worlds say to each other is among it. So each world is replayed by
-//! itself ([`of_world`]), worlds are shared out to threads ([`threads`]), and the result is the same on any number of these.
+//! itself ([`replayed_worlds`]), worlds are shared out to threads ([`threads`]), and the result is the same on any number of these.
 //! Each hash in the recording is held against the world as it is then; where they differ the world, the ticks between
 //! which it happened, the entities and the components are named ([`difference`]).
 //!
@@ -16,7 +16,7 @@
 
 mod difference;
 mod extent;
-mod of_world;
+mod replayed_worlds;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -44,7 +44,7 @@ pub use watch::{DoneTick, ReplayWatch};
 
 pub use crate::recording::OtherGame;
 
-use self::of_world::ReplayedWorlds;
+use self::replayed_worlds::ReplayedWorlds;
 use crate::{
     Server,
     recording::{About, Block, FileFault, Group, RecordingFiles},

@@ -18,7 +18,7 @@ use throng_profiler::{
 };
 use throng_world::{game_world::ReplayWorker, ids::WorldId};
 
-use super::{ReplayGame, ReplayOptions, ReplayReport, of_world::ReplayedWorlds};
+use super::{ReplayGame, ReplayOptions, ReplayReport, replayed_worlds::ReplayedWorlds};
 use crate::recording::{Group, RecordingFiles};
 
 /// To the flight recorder a group is a frame, which has no budget.

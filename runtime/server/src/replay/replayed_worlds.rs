@@ -1,4 +1,4 @@
-//! Worlds of one thread, as their parts lead them on.
+//! Replayed worlds: those of one thread, as their parts lead them on.
 //!
 //! ```text
 //! built, or a checkpoint where there is no world --> ticks --> hash: held against the world as it is

@@ -1,4 +1,4 @@
-//! Of server: what a recording says of the server that it is of, and when it begins and ends with it.
+//! Server: what a recording says of the server that it is of, and when it begins and ends with it.
 //!
 //! On the frame's thread, before the first frame and after the last.
 
