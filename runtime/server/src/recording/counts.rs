@@ -1,10 +1,60 @@
 //! Counts: what became of recordings, for metrics and the console.
 
-use std::{mem, sync::Arc};
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use throng_metrics::counters;
 
-use super::queue::{RecordingQueue, RecordingTotals};
+use super::queue::RecordingQueue;
+
+/// Counted since the server's start. Written by workers and by the thread, read by whoever asks; only sums matter, so
+/// relaxed order is enough: parts themselves go through the queue.
+#[derive(Debug, Default)]
+pub(crate) struct RecordingCounts {
+    /// As they are, not since the start. Written by the thread.
+    pub worlds: AtomicU64,
+    pub parts: AtomicU64,
+    pub parts_lost: AtomicU64,
+    pub bytes_lost: AtomicU64,
+    pub bytes_written: AtomicU64,
+    pub segments: AtomicU64,
+    pub segments_dropped: AtomicU64,
+    pub write_errors: AtomicU64,
+}
+
+/// What they were at one time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RecordingTotals {
+    pub worlds: u64,
+    pub parts: u64,
+    pub parts_lost: u64,
+    pub bytes_lost: u64,
+    pub bytes_written: u64,
+    pub segments: u64,
+    pub segments_dropped: u64,
+    pub write_errors: u64,
+}
+
+impl RecordingCounts {
+    pub fn read(&self) -> RecordingTotals {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        RecordingTotals {
+            worlds: read(&self.worlds),
+            parts: read(&self.parts),
+            parts_lost: read(&self.parts_lost),
+            bytes_lost: read(&self.bytes_lost),
+            bytes_written: read(&self.bytes_written),
+            segments: read(&self.segments),
+            segments_dropped: read(&self.segments_dropped),
+            write_errors: read(&self.write_errors),
+        }
+    }
+}
 
 counters! {
     /// What became of recordings.

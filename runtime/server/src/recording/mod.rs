@@ -61,7 +61,8 @@ pub(crate) use queue::RecordingQueue;
 pub(crate) use tape::{Due, SharedTape, turn_of};
 
 use crate::settings::RecordingSettings;
-use queue::{RecordingTotals, lock_within};
+use counts::RecordingTotals;
+use queue::lock_within;
 use writer::{Files, Order, RECORDING, Writer};
 
 /// How long worlds are given to hand over what they have when a recording is stopped: each does about once a second.

@@ -11,7 +11,7 @@
 use std::{
     sync::{
         Mutex, MutexGuard, PoisonError, TryLockError, Weak,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -19,7 +19,7 @@ use std::{
 use crossbeam_queue::ArrayQueue;
 use throng_world::ids::WorldId;
 
-use super::blocks::WorldPlan;
+use super::{blocks::WorldPlan, counts::RecordingCounts};
 
 /// Parts that may wait: of 4,000 worlds, each with one a second, for four seconds.
 const PARTS_MAX: usize = 16_384;
@@ -62,51 +62,7 @@ pub(crate) fn lock_within<T: ?Sized>(lock: &Mutex<T>, within: Duration) -> Optio
     }
 }
 
-/// Counted since the server's start. Written by workers and by the thread, read by whoever asks; only sums matter, so
-/// relaxed order is enough, as for all else here: parts themselves go through the queue.
-#[derive(Debug, Default)]
-pub(crate) struct RecordingCounts {
-    /// As they are, not since the start. Written by the thread.
-    pub worlds: AtomicU64,
-    pub parts: AtomicU64,
-    pub parts_lost: AtomicU64,
-    pub bytes_lost: AtomicU64,
-    pub bytes_written: AtomicU64,
-    pub segments: AtomicU64,
-    pub segments_dropped: AtomicU64,
-    pub write_errors: AtomicU64,
-}
-
-/// What they were at one time.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RecordingTotals {
-    pub worlds: u64,
-    pub parts: u64,
-    pub parts_lost: u64,
-    pub bytes_lost: u64,
-    pub bytes_written: u64,
-    pub segments: u64,
-    pub segments_dropped: u64,
-    pub write_errors: u64,
-}
-
-impl RecordingCounts {
-    pub fn read(&self) -> RecordingTotals {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        RecordingTotals {
-            worlds: read(&self.worlds),
-            parts: read(&self.parts),
-            parts_lost: read(&self.parts_lost),
-            bytes_lost: read(&self.bytes_lost),
-            bytes_written: read(&self.bytes_written),
-            segments: read(&self.segments),
-            segments_dropped: read(&self.segments_dropped),
-            write_errors: read(&self.write_errors),
-        }
-    }
-}
-
-/// Shared by all who record.
+/// Shared by all who record. Relaxed order is enough for its numbers: parts themselves go through the queue.
 pub(crate) struct RecordingQueue {
     messages: ArrayQueue<Message>,
     spare: ArrayQueue<Vec<u8>>,
