@@ -212,13 +212,8 @@ echo "==7== I refs: $counted" >&2
             base: "base".into(),
             change: "change".into(),
             recording: recording.map(Into::into),
-            words: Vec::new(),
-            base_words: Vec::new(),
-            change_words: Vec::new(),
-            seconds: 30,
-            pair_s: 1.0,
-            frames_per_step: 10,
             valgrind: true,
+            ..PreflightPlan::example()
         };
         let counted = by(&valgrind, &plan, &StopFlag::new().unwrap());
         std::fs::remove_dir_all(&folder).unwrap();

@@ -31,6 +31,23 @@ impl PreflightPlan {
     pub(super) fn per(&self) -> Per {
         if self.recording.is_some() { Per::Tick } else { Per::Frame }
     }
+
+    /// Of builds that are in no folder.
+    #[cfg(test)]
+    pub(super) fn example() -> Self {
+        Self {
+            base: "old/throng".into(),
+            change: "new/throng".into(),
+            recording: None,
+            words: Vec::new(),
+            base_words: Vec::new(),
+            change_words: Vec::new(),
+            seconds: 30,
+            pair_s: 1.0,
+            frames_per_step: 10,
+            valgrind: false,
+        }
+    }
 }
 
 /// What times and counts are of.

@@ -243,18 +243,7 @@ mod tests {
     use crate::preflight::pair::PairFigures;
 
     fn plan(words: &str) -> PreflightPlan {
-        PreflightPlan {
-            base: "no-base".into(),
-            change: "no-change".into(),
-            recording: None,
-            words: words.split(' ').map(str::to_owned).collect(),
-            base_words: Vec::new(),
-            change_words: Vec::new(),
-            seconds: 30,
-            pair_s: 0.3,
-            frames_per_step: 20,
-            valgrind: false,
-        }
+        PreflightPlan { words: words.split(' ').map(str::to_owned).collect(), ..PreflightPlan::example() }
     }
 
     fn here() -> Machine {

@@ -420,18 +420,7 @@ mod tests {
     use super::*;
 
     fn plan(recording: Option<&str>) -> PreflightPlan {
-        PreflightPlan {
-            base: "old/throng".into(),
-            change: "new/throng".into(),
-            recording: recording.map(Into::into),
-            words: Vec::new(),
-            base_words: Vec::new(),
-            change_words: Vec::new(),
-            seconds: 30,
-            pair_s: 1.0,
-            frames_per_step: 10,
-            valgrind: false,
-        }
+        PreflightPlan { recording: recording.map(Into::into), ..PreflightPlan::example() }
     }
 
     /// Promise: a recording is named, its times are of ticks, and what is to look at is a replay of it; builds that come to other states

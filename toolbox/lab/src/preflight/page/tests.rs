@@ -25,16 +25,9 @@ fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
         instructions_missing: [Some("no counters".to_owned()), None],
     };
     let plan = PreflightPlan {
-        base: "old/throng".into(),
-        change: "new/throng".into(),
-        recording: None,
         words: ["--game", "meadow"].map(str::to_owned).to_vec(),
-        base_words: Vec::new(),
-        change_words: Vec::new(),
-        seconds: 30,
-        pair_s: 1.0,
         frames_per_step: 1,
-        valgrind: false,
+        ..PreflightPlan::example()
     };
     PreflightReport::new(&plan, &(0..pairs).map(pair).collect::<Vec<_>>())
 }
