@@ -56,7 +56,7 @@ struct Opened<'p> {
 impl<'p> Opened<'p> {
     fn new(path: &'p Path, executable: Executable, games: &[Game]) -> Result<Self, Box<dyn std::error::Error>> {
         let recording = RecordingFiles::open(path)?;
-        let game = game_of(&recording, path, ReplayRecorder::Off, executable, games)?;
+        let game = game_of(&recording, path, ReplayRecorder::Off, executable, games)?.game;
         game.check(recording.about()).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self { path, recording, game })
     }

@@ -14,7 +14,6 @@ use throng_game::Game;
 
 use crate::{
     executable::Executable,
-    output::remark,
     played::{self, Played},
     serve::ServeArguments,
 };
@@ -34,6 +33,13 @@ pub enum ReplayRecorder<'a> {
     Captures(&'a Path),
 }
 
+/// A recorded game, made again.
+pub struct RecordedGame {
+    pub game: ReplayGame,
+    /// Why the recorder goes by the default rules and not by the recorded ones, where it runs and does.
+    pub rules_missing: Option<String>,
+}
+
 /// The game that was recorded, in this build, of the size and with the settings that it had. `path` is what mistakes say of the
 /// recording.
 pub fn game_of(
@@ -42,7 +48,7 @@ pub fn game_of(
     recorder: ReplayRecorder<'_>,
     executable: Executable,
     games: &[Game],
-) -> Result<ReplayGame, Box<dyn std::error::Error>> {
+) -> Result<RecordedGame, Box<dyn std::error::Error>> {
     let about = recording.about();
     check_game(about, path, games)?;
     let words = served_words(about, executable, games);
@@ -61,22 +67,20 @@ pub fn game_of(
     }
     build_worlds(&mut server, &played.arguments)?;
     let captures = match recorder {
-        ReplayRecorder::Off => return Ok(server.into_replay()),
+        ReplayRecorder::Off => return Ok(RecordedGame { game: server.into_replay(), rules_missing: None }),
         ReplayRecorder::On => None,
         ReplayRecorder::Captures(folder) => Some(folder),
     };
-    let rules = server.recorded_rules(about).unwrap_or_else(|error| {
-        remark(format_args!(
-            "note the recorded rules are not this build's, and the default ones are in force: {error}"
-        ));
-        Default::default()
-    });
+    let (rules, rules_missing) = match server.recorded_rules(about) {
+        Ok(rules) => (rules, None),
+        Err(error) => (Default::default(), Some(error.to_string())),
+    };
     let mut settings = settings;
     if captures.is_none() {
         (settings.recorder.on, settings.recorder.captures) = (true, None);
     }
     server.start_replay_recorder(&settings, captures, executable.full_name(), rules)?;
-    Ok(server.into_replay())
+    Ok(RecordedGame { game: server.into_replay(), rules_missing })
 }
 
 /// That this executable has the game of a recording.

@@ -25,7 +25,7 @@ use crate::{
     executable::Executable,
     outcome::{CommandResult, Verdict},
     output::{remark, say},
-    recorded_game::{ReplayRecorder, game_of},
+    recorded_game::{RecordedGame, ReplayRecorder, game_of},
 };
 
 /// What is printed one by one of divergences, gaps and failures; the rest is counted.
@@ -72,7 +72,10 @@ fn world_id(text: &str) -> Result<WorldId, String> {
 pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) -> CommandResult {
     let recording = RecordingFiles::open(&arguments.recording)?;
     let recorder = arguments.capture.as_deref().map_or(ReplayRecorder::Off, ReplayRecorder::Captures);
-    let game = game_of(&recording, &arguments.recording, recorder, executable, games)?;
+    let RecordedGame { game, rules_missing } = game_of(&recording, &arguments.recording, recorder, executable, games)?;
+    if let Some(why) = rules_missing {
+        remark(format_args!("note the recorded rules are not this build's, and the default ones are in force: {why}"));
+    }
     let options = ReplayOptions {
         threads: arguments.workers.into(),
         real_time: arguments.real_time && !arguments.fast,

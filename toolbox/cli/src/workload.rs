@@ -20,7 +20,7 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::say,
     played::Played,
-    recorded_game::{ReplayRecorder, game_of},
+    recorded_game::{RecordedGame, ReplayRecorder, game_of},
 };
 
 #[derive(Args)]
@@ -91,7 +91,7 @@ fn play(arguments: &WorkloadArguments, played: &Played<'_>, executable: Executab
 
 fn replay(path: &Path, arguments: &WorkloadArguments, executable: Executable, games: &[Game]) -> CommandResult {
     let recording = RecordingFiles::open(path)?;
-    let game = game_of(&recording, path, ReplayRecorder::On, executable, games)?;
+    let RecordedGame { game, rules_missing } = game_of(&recording, path, ReplayRecorder::On, executable, games)?;
     let answer = |workload: &mut RecordedWorkload, step: Option<StepFigures>| {
         match step {
             Some(step) => say_step(&step)?,
@@ -103,7 +103,7 @@ fn replay(path: &Path, arguments: &WorkloadArguments, executable: Executable, ga
                 say(json!({"ready": {
                     "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
                     "game": recording.about().game, "recording": path, "worlds": extent.worlds, "ticks": extent.ticks_after,
-                    "instructions_missing": workload.instructions_missing(),
+                    "instructions_missing": workload.instructions_missing(), "rules_missing": rules_missing,
                 }}))?;
             }
         }

@@ -94,6 +94,19 @@ fn a_slower_subsystem_of_a_replay_is_named_and_an_equal_one_is_not() {
     assert!(report.passed && report.verdict == Verdict::None, "{:?}", report.verdict);
 }
 
+/// Promise: a build that replays by other rules than the recorded ones is told of.
+#[test]
+fn a_build_that_does_not_know_the_recorded_rules_is_named() {
+    let builds = Builds::new("rules");
+    let base = builds.build("base", 600, 30_000);
+    assert_eq!(compared(&base, &base).unwrap().rules_missing, [""; 0]);
+    let without = fs::read_to_string(builds.build("without", 600, 30_000)).unwrap();
+    let without = without
+        .replace(r#""instructions_missing""#, r#""rules_missing":"no trigger `sideways`","instructions_missing""#);
+    let change = builds.script("change", &without);
+    assert_eq!(compared(&base, &change).unwrap().rules_missing, ["change: no trigger `sideways`"]);
+}
+
 #[test]
 fn a_recording_that_is_too_short_says_what_would_do() {
     let builds = Builds::new("short");

@@ -38,6 +38,9 @@ fn tell_notes(report: &PreflightReport) {
             report.other_by()
         ));
     }
+    for why in &report.rules_missing {
+        remark(format_args!("note the recorded rules are not that build's, and the default ones are in force: {why}"));
+    }
     if report.findings.took_disturbed {
         remark(format_args!(
             "note only {:.0} % of steps had the core to themselves, and others were taken, too: the host is busy, and intervals are wide",

@@ -47,6 +47,13 @@ pub(super) fn page(report: &PreflightReport) -> String {
                 }
             }
         }
+        @if !report.rules_missing.is_empty() {
+            section {
+                h2 { "Not the recorded rules" }
+                p { "What triggers captures, and up to which budgets, is the default and not what the recorded server was told:" }
+                ul { @for why in &report.rules_missing { li { (why) } } }
+            }
+        }
         (what_differs(report))
         (how_sure(report))
         (what_it_cannot_see(report))

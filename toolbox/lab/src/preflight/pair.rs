@@ -86,6 +86,8 @@ pub(super) struct PairFigures {
     pub played: Value,
     /// Why each does not count instructions, if it does not.
     pub instructions_missing: [Option<String>; 2],
+    /// Why each replays by the default rules of the flight recorder, if it does not by the recorded ones.
+    pub rules_missing: [Option<String>; 2],
     /// What scopes of each took in the last steps, by name; none of a build that cannot say.
     pub scopes: [BTreeMap<String, ScopeSum>; 2],
     /// Steps that `scopes` are of.
@@ -126,6 +128,7 @@ pub(super) fn run(
         played: ready[0].clone(),
         per_step: plan.frames_per_step,
         instructions_missing: [0, 1].map(|which| instructions_missing(&ready[which])),
+        rules_missing: [0, 1].map(|which| ready[which]["rules_missing"].as_str().map(str::to_owned)),
         ..PairFigures::default()
     };
     let steps_max = match &plan.recording {

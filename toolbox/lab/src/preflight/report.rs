@@ -44,6 +44,8 @@ pub struct PreflightReport {
     /// Whether both sent as many packets and bytes in each step, or came to the same states of a recording: if not, they play
     /// differently, and times are those of different games.
     pub did_the_same: bool,
+    /// Which of the two replays by the default rules of the flight recorder and not by the recorded ones, and why.
+    pub rules_missing: Vec<String>,
     /// How instructions were counted, which are among `counts`.
     pub instructions: Instructions,
     pub seconds_per_pair: f64,
@@ -189,6 +191,7 @@ impl PreflightReport {
             findings,
             counts: counts(plan, pairs, per_step),
             did_the_same: pairs.iter().flat_map(|pair| &pair.steps).all(|(base, change)| did_the_same(base, change)),
+            rules_missing: rules_missing(pairs),
             instructions: Instructions::of(pairs),
             seconds_per_pair: step_s.sum::<f64>() / pairs.len().max(1) as f64,
             steps_per_pair,
@@ -300,6 +303,12 @@ fn workload(plan: &PreflightPlan, pairs: &[PairFigures]) -> String {
         Some(path) => format!("recording {} ({game}, worlds: {})", path.display(), count("worlds")),
         None => format!("{game} with {} players and {} NPCs", count("players"), count("npcs")),
     }
+}
+
+/// Of each build once: all pairs replay the same.
+fn rules_missing(pairs: &[PairFigures]) -> Vec<String> {
+    let missing = pairs.iter().take(1).flat_map(|pair| NAMES.iter().zip(&pair.rules_missing));
+    missing.filter_map(|(which, why)| Some(format!("{which}: {}", why.as_ref()?))).collect()
 }
 
 fn did_the_same(base: &Step, change: &Step) -> bool {

@@ -161,6 +161,14 @@ fn a_page_tells_a_cause_that_scopes_have_in_common() {
     assert!(!words(&report).contains(common), "one takes far more");
 }
 
+#[test]
+fn a_page_says_who_does_not_know_the_recorded_rules() {
+    let mut report = report_of(2e5, 1e5, 12);
+    assert!(!words(&report).contains("Not the recorded rules"));
+    report.rules_missing = vec!["change: no trigger `sideways`".to_owned()];
+    check(&report, &["Not the recorded rules", "change: no trigger `sideways`"]);
+}
+
 /// Promise: a count that differs is among what differs, and nobody takes it for a slowdown.
 #[test]
 fn a_page_names_counts_that_differ() {
