@@ -20,7 +20,7 @@ use throng_world::{
 };
 
 use super::{
-    RecordingFiles,
+    RecordingFiles, SegmentFile,
     blocks::{self, About, Block, CheckpointReason, EndReason, RecordedTicks, WorldPlan},
     queue::{Message, RecordingQueue},
     segment::{SegmentFault, SegmentHeading, SegmentReader, write_group},
@@ -273,6 +273,54 @@ fn segments_stay_within_their_bytes_and_each_says_what_it_is_of() {
     }
     assert!(numbers.is_sorted() && numbers.last() == Some(&199));
     assert_eq!(numbers.len() as u32, 200 - numbers[0], "none is missing between them");
+}
+
+/// Promise: the last part of an earlier recording, which comes when another one is on, is not in that one.
+#[test]
+fn a_part_of_a_world_that_nothing_describes_is_not_written() {
+    let (folder, queue) = (Folder::new("undescribed"), Arc::new(RecordingQueue::new(1 << 20, 5)));
+    let mut writer = Writer::new(queue.clone(), order(&folder.0, 1 << 30), Files);
+    writer.take(part(56));
+    writer.take(Message::Forget(WorldId::new(1, 0)));
+    writer.take(Message::World(WorldId::new(1, 0), Box::new(plan())));
+    writer.take(part(0));
+    queue.end();
+    Writer::run(&Mutex::new(writer));
+    let [segment] = &segments_in(&folder.0).unwrap()[..] else { panic!("one is enough") };
+    let (blocks, fault) = read(&fs::read(&segment.path).unwrap());
+    let parts: Vec<&String> = blocks.iter().filter(|block| block.starts_with("Part")).collect();
+    assert_eq!((parts, fault), (vec![&format!("{:?}", Block::Part { world: WorldId::new(1, 0), number: 0 })], None));
+    assert_eq!(queue.counts.parts_lost.load(Ordering::Relaxed), 1);
+}
+
+/// Promise: each segment has the rules that are in force when it begins.
+#[test]
+fn a_later_segment_has_the_rules_that_have_changed() {
+    let (folder, queue) = (Folder::new("later-rules"), Arc::new(RecordingQueue::new(1 << 20, 5)));
+    let order = order(&folder.0, 100_000);
+    let rules = order.rules.clone();
+    let mut writer = Writer::new(queue.clone(), order, Files);
+    writer.take(Message::World(WorldId::new(1, 0), Box::new(plan())));
+    let said = "[replication]\nkeepalive_s = 4\n".to_owned();
+    for number in 0..20 {
+        if number == 10 {
+            rules.lock().unwrap().push(said.clone());
+        }
+        writer.take(part(number));
+        writer.write_group();
+        writer.rotate_if_due();
+    }
+    queue.end();
+    Writer::run(&Mutex::new(writer));
+    let rules_of = |segment: &SegmentFile| {
+        let bytes = fs::read(&segment.path).unwrap();
+        let group = SegmentReader::new(&bytes).unwrap().next().unwrap().unwrap();
+        let Some(Ok(Block::About(about))) = group.blocks().next() else { panic!("it begins with that") };
+        about.rules
+    };
+    let rules: Vec<Vec<String>> = segments_in(&folder.0).unwrap().iter().map(rules_of).collect();
+    let [before, after] = [about().rules, [about().rules, vec![said]].concat()];
+    assert_eq!((rules.first(), rules.last()), (Some(&before), Some(&after)), "{rules:?}");
 }
 
 /// Settings in which every text that may be secret, or say where somebody is, has one of [`MARKS`] in it.

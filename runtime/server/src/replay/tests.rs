@@ -274,6 +274,33 @@ fn a_hash_that_was_due_before_the_first_checkpoint_comes_with_it() {
     assert!(checkpoint < hash && hash < ticks, "{checkpoint}, {hash}, {ticks}");
 }
 
+/// Promise: a gap is told as long as it is: what is lost is all that was not handed over, not only what comes after the loss is noticed.
+#[test]
+fn a_gap_begins_where_the_recording_ends() {
+    let folder = Folder::new("gap");
+    let mut settings = settings(&folder.0);
+    (settings.recording.segment_s, settings.recording.hash_period_s) = (60, 60);
+    let (mut server, clock) = server(&settings, &Arc::new(AtomicU32::new(NEVER)), true);
+    server.create_world_as(NewWorld::new(WorldKindId(0), 5)).unwrap();
+    server.prepare(clock.now()).unwrap();
+    let recording = server.recording.clone();
+    let ticks = 200;
+    for frame in 0..ticks * FRAMES_PER_TICK {
+        if frame == 90 * FRAMES_PER_TICK + 1 {
+            // As where a group of parts did not get to the disk.
+            recording.queue().unwrap().break_all();
+        }
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+    }
+    server.end_recording();
+    let report = replay(&folder.0, game(&folder.0, NEVER), 1);
+    let [gap] = report.gaps[..] else { panic!("{report:?}") };
+    let missing = gap.until.unwrap() - gap.after.unwrap();
+    assert_eq!((report.ticks + u64::from(missing), report.ticks_skipped), (ticks, 0), "{report:?}");
+    assert!(gap.after < Some(90) && gap.until > Some(90), "{gap:?}");
+}
+
 #[test]
 fn the_first_difference_names_tick_entity_and_component() {
     let folder = record("planted", 60, Duration::ZERO, true);
