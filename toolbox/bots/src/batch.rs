@@ -1,7 +1,7 @@
 //! Which bots a thread drives, and how many threads there are.
 //!
-//! Bots are dealt out like cards: of three threads the second one has bots 1, 4, 7 and so on. All have as many, but for
-//! one; each sends its bots in, and lets them think, when one thread would have done it. So nothing that a bot does
+//! Bots go to threads by their number modulo the number of threads: of three threads the second one has bots 1, 4, 7 and so on. All
+//! have as many, but for one; each sends its bots in, and lets them think, when one thread would have done it. So nothing that a bot does
 //! depends on how many threads there are.
 
 /// Thoughts a second for which it takes another thread: those of 400 bots at 20 Hz. A thread needs 0.12 to 0.2 of a core
@@ -28,7 +28,7 @@ pub(crate) struct BotBatch {
 
 impl BotBatch {
     /// A batch for each of so many threads, or for as many as there are bots.
-    pub fn deal(players: usize, threads: usize) -> impl ExactSizeIterator<Item = Self> {
+    pub fn of_threads(players: usize, threads: usize) -> impl ExactSizeIterator<Item = Self> {
         let threads = threads.clamp(1, players.max(1));
         (0..threads).map(move |thread| Self { thread, threads, players })
     }
@@ -55,9 +55,9 @@ mod tests {
 
     /// Promise: every bot is driven by one thread, and no thread has more than one bot more than another.
     #[test]
-    fn bots_are_dealt_out_completely_and_evenly() {
+    fn every_bot_has_one_thread_and_threads_have_as_many() {
         let check = |players: usize, threads: usize, expect_counts: &[usize]| {
-            let batches: Vec<_> = BotBatch::deal(players, threads).collect();
+            let batches: Vec<_> = BotBatch::of_threads(players, threads).collect();
             assert_eq!(batches.iter().map(BotBatch::count).collect::<Vec<_>>(), expect_counts);
             let mut bots: Vec<usize> =
                 batches.iter().flat_map(|batch| (0..batch.count()).map(|place| batch.bot(place))).collect();

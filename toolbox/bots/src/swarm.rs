@@ -68,7 +68,7 @@ impl Swarm {
             return Err(SwarmError::TickRate { tick_hz });
         }
         let threads = settings.threads.unwrap_or_else(|| usual_threads(players, tick_hz, cores::usable().count));
-        let batches = BotBatch::deal(players, threads);
+        let batches = BotBatch::of_threads(players, threads);
         raise_open_files((players + batches.len() + FILES_BESIDE_SOCKETS) as u64)
             .map_err(|source| SwarmError::OpenFiles { players, source })?;
         let drivers = batches.map(|batch| Ok((batch, Epoll::new()?))).collect::<Result<Vec<_>, _>>();

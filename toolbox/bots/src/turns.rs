@@ -118,7 +118,7 @@ mod tests {
     fn a_bots_turns_are_the_same_on_any_number_of_threads() {
         let turns_on = |threads: usize| {
             let mut turns: Vec<(Nanos, usize)> = Vec::new();
-            for batch in BotBatch::deal(7, threads) {
+            for batch in BotBatch::of_threads(7, threads) {
                 let mut of_batch = Turns::new(Nanos::from_millis(100), batch, 30);
                 for _ in 0..10 * batch.count() {
                     let at = of_batch.next_at();
