@@ -85,7 +85,7 @@ pub struct LoadArguments {
     /// Start the server without its flight recorder, to see what that costs.
     #[arg(long)]
     no_recorder: bool,
-    /// Let the server record in every other third of a second only: `recorder_cpu_share` then says what recording
+    /// Let the server's flight recorder run in every other third of a second only: `recorder_cpu_share` then says what it
     /// costs.
     #[arg(long)]
     recorder_turns: bool,

@@ -79,10 +79,10 @@ pub struct ServeArguments {
     /// Send audit samples to clients whose token asks for them, whatever the settings say.
     #[arg(long)]
     audit_samples: bool,
-    /// Record nothing, whatever the settings say: to see what recording costs.
+    /// Start without the flight recorder, whatever the settings say: to see what it costs.
     #[arg(long)]
     no_recorder: bool,
-    /// Record in every other third of a second only, and report what recording costs (`recorder_cpu_share`).
+    /// Let the flight recorder run in every other third of a second only, and report what it costs (`recorder_cpu_share`).
     #[arg(long)]
     recorder_turns: bool,
     /// Take equally urgent worlds in any order instead of the costliest first, to see what the estimate is worth.
