@@ -62,7 +62,7 @@ pub fn game_of(
     let mut server = Server::for_replay(&settings, played.game.schema(), about);
     server.set_build(executable.build());
     server.set_game(played.game.name());
-    if was_saved(recording) {
+    if about.has_store.unwrap_or_else(|| has_saved_world(recording)) {
         server.save_in(Box::new(NoSaves))?;
     }
     build_worlds(&mut server, &played.arguments)?;
@@ -97,19 +97,15 @@ pub fn check_game(about: &About, path: &Path, games: &[Game]) -> Result<(), Stri
     ))
 }
 
-/// Groups in which all worlds of the beginning are: some seconds.
-const FIRST_GROUPS: usize = 16;
-
-/// Whether the recorded server kept saves.
-fn was_saved(recording: &RecordingFiles) -> bool {
-    let (mut was_saved, mut groups) = (false, 0);
+/// Whether a saved world is in the recording: then the server kept saves. Reads up to the first; all where there is none.
+fn has_saved_world(recording: &RecordingFiles) -> bool {
+    let mut is_found = false;
     recording.read(|group| {
-        groups += 1;
         let mut blocks = group.blocks().map_while(Result::ok);
-        was_saved = blocks.any(|block| matches!(block, Block::World(_, WorldPlan { is_saved: true, .. })));
-        !was_saved && groups < FIRST_GROUPS
+        is_found = blocks.any(|block| matches!(block, Block::World(_, WorldPlan { is_saved: true, .. })));
+        !is_found
     });
-    was_saved
+    is_found
 }
 
 /// The recorded words, as those of this executable: one with a single game has no word for it.

@@ -79,6 +79,21 @@ pub struct About {
 }
 
 /// What a world was made from.
+    /// Whether the server kept saves; `None` where an earlier build did not say so.
+    pub has_store: Option<bool>,
+}
+
+/// The numbers of a world's parts, as they come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PartNumbers(Option<u32>);
+
+impl PartNumbers {
+    /// Whether nothing is missing between the part before and this one. The first follows on nothing, and neither does number 0, with
+    /// which a world that is recorded anew begins.
+    pub fn follows(&mut self, number: u32) -> bool {
+        let expected = self.0.replace(number.wrapping_add(1));
+        expected.is_none_or(|expected| expected == number) || number == 0
+    }
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorldPlan {
     pub kind: String,
@@ -208,10 +223,8 @@ pub(crate) fn write_about(about: &About, out: &mut Vec<u8>) {
         [&about.arguments, &about.tunables, &about.kinds].into_iter().for_each(|list| write_list(list, out));
         Writer::new(out).varint(about.draws.len() as u64);
         about.draws.iter().for_each(|draw| out.extend_from_slice(&draw.to_le_bytes()));
-        // Builds before rules were recorded read what has none.
-        if !about.rules.is_empty() {
-            write_list(&about.rules, out);
-        }
+        write_list(&about.rules, out);
+        out.extend(about.has_store.map(u8::from));
     });
 }
 
@@ -326,11 +339,12 @@ fn read_content(kind: u8, content: &[u8]) -> Result<Block<'_>, Fault> {
             let settings = read_text(&mut from)?;
             let [arguments, tunables, kinds] = [read_list(&mut from)?, read_list(&mut from)?, read_list(&mut from)?];
             let draws = read_draws(&mut from)?;
-            // Earlier builds wrote none.
+            // Earlier builds wrote none of these.
             let rules = if from.remaining_bytes() > 0 { read_list(&mut from)? } else { Vec::new() };
             let names = About { game, version, commit, schema, unix_s, settings, ..About::default() };
-            Block::About(Box::new(About { arguments, tunables, kinds, draws, rules, ..names }))
+            Block::About(Box::new(About { arguments, tunables, kinds, draws, rules, has_store, ..names }))
         }
+            let has_store = (from.remaining_bytes() > 0).then(|| from.flag()).transpose()?;
         WORLD => {
             let (world, kind) = (read_id(&mut from)?, read_text(&mut from)?);
             let rate_hz = u16::from_le_bytes(from.array()?);

@@ -23,6 +23,7 @@ impl Server {
             commit,
             schema: self.schema.hash(),
             unix_s: self.clock.unix_seconds(),
+            has_store: Some(self.saves.is_some()),
             tunables: self.control.tuning.names_by_number(),
             kinds: self.kinds.iter().map(|row| row.name.to_string()).collect(),
             draws: self.seeds.drawn().to_vec(),

@@ -50,6 +50,7 @@ fn about() -> About {
         kinds: vec!["dots".into()],
         draws: vec![5, u64::MAX],
         rules: vec!["[captures]\n".into()],
+        has_store: Some(true),
     }
 }
 
@@ -133,6 +134,24 @@ fn every_block_is_read_as_it_was_written() {
     assert_eq!(found[7], Block::Ended(EndReason::Panicked));
     assert_eq!(found[8], Block::Closed { is_last: true });
     assert!(reader.next().is_none());
+}
+
+/// Promise: what earlier builds did not say of themselves is missing, and nothing else.
+#[test]
+fn what_earlier_builds_wrote_is_read() {
+    let before_store = About { has_store: None, ..about() };
+    let before_rules = About { rules: Vec::new(), ..before_store.clone() };
+    let written = |about: &About| {
+        let mut bytes = Vec::new();
+        blocks::write_about(about, &mut bytes);
+        bytes
+    };
+    let mut without_rules = written(&before_rules);
+    without_rules.pop();
+    blocks::end_block(0, &mut without_rules);
+    for (about, bytes) in [(before_store.clone(), written(&before_store)), (before_rules, without_rules)] {
+        assert_eq!(read(&segment_of(&[&bytes])), (vec![format!("{:?}", Block::About(Box::new(about)))], None));
+    }
 }
 
 #[test]
