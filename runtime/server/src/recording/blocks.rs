@@ -94,6 +94,9 @@ impl PartNumbers {
         let expected = self.0.replace(number.wrapping_add(1));
         expected.is_none_or(|expected| expected == number) || number == 0
     }
+}
+
+/// What a world was made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorldPlan {
     pub kind: String,
@@ -424,6 +427,14 @@ fn read_list(from: &mut Reader<'_>) -> Result<Vec<String>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_follows_the_one_before_it_or_begins_anew() {
+        let mut numbers = PartNumbers::default();
+        let follows = [7, 8, 10, 11, 0, 1, u32::MAX].map(|number| numbers.follows(number));
+        assert_eq!(follows, [true, true, false, true, true, true, false]);
+        assert!(numbers.follows(0), "it counts around");
+    }
 
     #[test]
     fn places_beyond_all_numbers_end_the_list_of_entities() {

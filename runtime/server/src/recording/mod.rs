@@ -55,7 +55,7 @@ pub use other_game::OtherGame;
 pub use reader::{FaultKind, FileFault, OpenError, RecordingFiles};
 pub use segment::{Group, SegmentFault, SegmentHeading, SegmentReader};
 
-pub(crate) use blocks::{short, shorter};
+pub(crate) use blocks::{PartNumbers, short, shorter};
 pub(crate) use counts::{RecordingCounter, RecordingFigures};
 pub(crate) use queue::RecordingQueue;
 pub(crate) use tape::{Due, SharedTape, turn_of};

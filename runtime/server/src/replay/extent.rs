@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use throng_scheduler::Hertz;
 use throng_world::ids::WorldId;
 
-use crate::recording::{Block, Group, RecordingFiles};
+use crate::recording::{Block, Group, PartNumbers, RecordingFiles};
 
 /// How many ticks of how many worlds a recording has, of those that have a state before them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,8 +25,7 @@ struct Seen {
     rate_hz: u16,
     /// There is a state that its next tick follows from.
     has_state: bool,
-    /// Of the part that comes next.
-    number: Option<u32>,
+    numbers: PartNumbers,
 }
 
 impl Extent {
@@ -57,14 +56,13 @@ fn ticks_in(group: &Group, worlds: &mut HashMap<WorldId, Seen>) -> HashMap<World
     for block in group.blocks().map_while(Result::ok) {
         match (block, current) {
             (Block::World(world, plan), _) => {
-                let seen = Seen { rate_hz: plan.rate_hz, has_state: false, number: None };
+                let seen = Seen { rate_hz: plan.rate_hz, has_state: false, numbers: PartNumbers::default() };
                 worlds.entry(world).or_insert(seen).rate_hz = plan.rate_hz;
             }
             (Block::Part { world, number }, _) => {
                 current = Some(world);
                 let Some(seen) = worlds.get_mut(&world) else { continue };
-                let expected = seen.number.replace(number.wrapping_add(1));
-                seen.has_state &= expected.is_none_or(|expected| expected == number) || number == 0;
+                seen.has_state &= seen.numbers.follows(number);
             }
             (Block::Built | Block::Checkpoint { .. }, Some(world)) => {
                 worlds.entry(world).and_modify(|seen| seen.has_state = true);

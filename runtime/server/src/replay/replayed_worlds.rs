@@ -23,15 +23,14 @@ use super::{
     Gap, ReplayGame, ReplayReport, difference,
     watch::{DoneTick, ReplayWatch},
 };
-use crate::recording::{Block, CheckpointReason, Group, RecordedHash, RecordedTicks, WorldPlan};
+use crate::recording::{Block, CheckpointReason, Group, PartNumbers, RecordedHash, RecordedTicks, WorldPlan};
 
 #[derive(Default)]
 struct Replayed {
     plan: WorldPlan,
     /// `None`: there is no state from which it can go on.
     world: Option<Box<GameWorld>>,
-    /// Of the part that comes next.
-    number: Option<u32>,
+    numbers: PartNumbers,
     /// Ticks done when a hash held last.
     equal_at: Option<u32>,
     has_diverged: bool,
@@ -132,13 +131,11 @@ impl<'g> ReplayedWorlds<'g> {
 
     fn begin_part(&mut self, id: WorldId, number: u32) {
         let replayed = self.worlds.entry(id).or_default();
-        let expected = replayed.number.replace(number.wrapping_add(1));
-        // A world that is recorded anew begins with the first number.
-        if expected.is_some_and(|expected| expected != number) && number != 0 {
-            let lost = replayed.world.take();
-            if let Some(world) = lost {
-                self.report.note_gap(Gap { world: id, after: Some(world.ticks()), until: None });
-            }
+        if replayed.numbers.follows(number) {
+            return;
+        }
+        if let Some(world) = replayed.world.take() {
+            self.report.note_gap(Gap { world: id, after: Some(world.ticks()), until: None });
         }
     }
 
