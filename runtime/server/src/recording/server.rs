@@ -3,7 +3,7 @@
 //! On the frame's thread, before the first frame and after the last.
 
 use super::{About, RecordingError};
-use crate::server::Server;
+use crate::{report::Build, server::Server};
 
 impl Server {
     /// What shaped the game's worlds, as words of a command line: for recordings, from which they are made again.
@@ -13,20 +13,17 @@ impl Server {
 
     /// What a recording is to say of this server.
     pub(crate) fn introduce_to_recording(&mut self) -> Result<(), RecordingError> {
-        let (version, commit) = match &self.build {
-            Some(build) => (build.version.clone(), build.commit.clone()),
-            None => Default::default(),
-        };
+        let Build { version, commit } = self.build.clone().unwrap_or_default();
         self.recording.introduce(About {
             game: self.game.clone(),
             version,
             commit,
             schema: self.schema.hash(),
             unix_s: self.clock.unix_seconds(),
-            has_store: Some(self.saves.is_some()),
             tunables: self.control.tuning.names_by_number(),
             kinds: self.kinds.iter().map(|row| row.name.to_string()).collect(),
             draws: self.seeds.drawn().to_vec(),
+            has_store: Some(self.saves.is_some()),
             ..self.recorded.clone()
         })
     }

@@ -48,6 +48,7 @@ use self::replayed_worlds::ReplayedWorlds;
 use crate::{
     Server,
     recording::{About, Block, FileFault, Group, RecordingFiles},
+    report::Build,
     server::Environment,
     settings::{RecordingSettings, Settings},
     tuning::Tuning,
@@ -190,10 +191,7 @@ impl Server {
     /// Gives up the server and keeps what worlds are made from: those that it has are dropped, and nothing was bound or
     /// begun that need not be.
     pub fn into_replay(mut self) -> ReplayGame {
-        let (version, commit) = match &self.build {
-            Some(build) => (build.version.clone(), build.commit.clone()),
-            None => Default::default(),
-        };
+        let Build { version, commit } = self.build.clone().unwrap_or_default();
         ReplayGame {
             name: self.game.clone(),
             version,
