@@ -13,7 +13,7 @@ use rand_chacha::ChaCha20Rng;
 const STREAM: u64 = 1;
 
 /// Draws that are remembered: more than any game makes before its server begins.
-const DRAWN_MAX: usize = 4_096;
+pub(crate) const DRAWN_MAX: usize = 4_096;
 
 /// Seeds of worlds, one after the other.
 pub(crate) struct Seeds {

@@ -29,10 +29,10 @@ use crate::{
 log_category!(RECORDS = "server.records");
 
 /// After so much a checkpoint is taken before its time: 1,000 clients at 20 Hz with 20 bytes each say 4 MB in 10 s.
-const LOG_BYTES_MAX: usize = 8 << 20;
+pub(crate) const LOG_BYTES_MAX: usize = 8 << 20;
 
 /// A world with a larger checkpoint is not kept: to copy it would take its tick.
-const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
+pub(crate) const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
 
 /// What is kept from one tick to the next by whoever has the world, for its memory.
 #[derive(Default)]

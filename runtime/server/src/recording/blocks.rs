@@ -15,6 +15,8 @@ use throng_world::{
     input_log::{InputLogReader, LogStart},
 };
 
+use crate::seeds::DRAWN_MAX;
+
 const ABOUT: u8 = 1;
 const WORLD: u8 = 2;
 const PART: u8 = 3;
@@ -28,8 +30,9 @@ const CLOSED: u8 = 9;
 /// Kind and length.
 pub(crate) const BLOCK_HEADING_BYTES: usize = 1 + 4;
 
-/// Kinds of worlds, tunables and words of a command line in one recording, at most.
-const LIST_MAX: u64 = 4_096;
+/// Kinds of worlds, tunables, words of a command line and draws in one recording, at most of each.
+pub(super) const LIST_MAX: u64 = 4_096;
+const _: () = assert!(DRAWN_MAX as u64 <= LIST_MAX);
 
 /// One block.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,9 +79,6 @@ pub struct About {
     pub draws: Vec<u64>,
     /// Texts of rules without comments, each on top of those before it: the file, and what an operator has said since.
     pub rules: Vec<String>,
-}
-
-/// What a world was made from.
     /// Whether the server kept saves; `None` where an earlier build did not say so.
     pub has_store: Option<bool>,
 }
@@ -344,10 +344,10 @@ fn read_content(kind: u8, content: &[u8]) -> Result<Block<'_>, Fault> {
             let draws = read_draws(&mut from)?;
             // Earlier builds wrote none of these.
             let rules = if from.remaining_bytes() > 0 { read_list(&mut from)? } else { Vec::new() };
+            let has_store = (from.remaining_bytes() > 0).then(|| from.flag()).transpose()?;
             let names = About { game, version, commit, schema, unix_s, settings, ..About::default() };
             Block::About(Box::new(About { arguments, tunables, kinds, draws, rules, has_store, ..names }))
         }
-            let has_store = (from.remaining_bytes() > 0).then(|| from.flag()).transpose()?;
         WORLD => {
             let (world, kind) = (read_id(&mut from)?, read_text(&mut from)?);
             let rate_hz = u16::from_le_bytes(from.array()?);

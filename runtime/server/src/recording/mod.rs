@@ -61,6 +61,7 @@ pub(crate) use queue::RecordingQueue;
 pub(crate) use tape::{Due, SharedTape, turn_of};
 
 use crate::settings::RecordingSettings;
+use blocks::LIST_MAX;
 use counts::RecordingTotals;
 use queue::lock_within;
 use writer::{Files, Order, RECORDING, Writer};
@@ -79,6 +80,8 @@ pub enum RecordingError {
     Folder { folder: PathBuf, cause: io::Error },
     #[error("the recording's thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
     Thread(io::Error),
+    #[error("{count} {what}: a recording names {max} at most, and could not be read")]
+    TooMany { what: &'static str, count: usize, max: u64 },
     #[error("a recording is on already")]
     IsOn,
     #[error("no recording is on")]
@@ -153,8 +156,19 @@ impl RecordingControl {
 
     /// The server is put together: this is what a recording of it says of itself. Begins one if the settings want that.
     pub(crate) fn introduce(&self, about: About) -> Result<(), RecordingError> {
-        self.lock().about = Some(about);
-        if self.0.queue.is_some() && self.0.settings.at_start { self.begin() } else { Ok(()) }
+        let lists = [
+            ("tunables", &about.tunables),
+            ("kinds of worlds", &about.kinds),
+            ("words of a command line", &about.arguments),
+        ];
+        if self.0.queue.is_some()
+            && let Some((what, list)) = lists.into_iter().find(|(_, list)| list.len() as u64 > LIST_MAX)
+        {
+            return Err(RecordingError::TooMany { what, count: list.len(), max: LIST_MAX });
+        }
+        let mut state = self.lock();
+        state.about = Some(about);
+        if self.0.queue.is_some() && self.0.settings.at_start { self.begin(&mut state) } else { Ok(()) }
     }
 
     /// These rules are in force: texts, each on top of those before it. Segments that begin from now on have them.
@@ -168,14 +182,16 @@ impl RecordingControl {
     /// # Errors
     /// If one is on, or it cannot be written.
     pub fn start(&self) -> Result<(), RecordingError> {
-        if self.lock().thread.is_some() { Err(RecordingError::IsOn) } else { self.begin() }
+        self.begin(&mut self.lock())
     }
 
-    fn begin(&self) -> Result<(), RecordingError> {
+    fn begin(&self, state: &mut State) -> Result<(), RecordingError> {
+        if state.thread.is_some() {
+            return Err(RecordingError::IsOn);
+        }
         let (Some(queue), Some(folder)) = (&self.0.queue, &self.0.settings.folder) else {
             return Err(RecordingError::NoFolder);
         };
-        let mut state = self.lock();
         let mut about = state.about.clone().ok_or(RecordingError::NotBegun)?;
         fs::create_dir_all(folder).map_err(|cause| RecordingError::Folder { folder: folder.clone(), cause })?;
         about.unix_s = about.unix_s.max(now_unix_s());

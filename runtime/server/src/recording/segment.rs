@@ -12,15 +12,25 @@
 use throng_pack::{Fault, Reader};
 use throng_world::ids::WorldId;
 
-use super::blocks::{self, Block, RecordedTicks};
+use super::{
+    blocks::{self, Block, RecordedTicks},
+    writer::GROUP_BYTES,
+};
+use crate::world_record::{CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX};
 
 const MAGIC: [u8; 8] = *b"throngrc";
 const VERSION: u16 = 1;
 const HEADING_BYTES: usize = 8 + 2 + 2 + 4 + 8 + 4;
 const GROUP_HEADING_BYTES: usize = 5 * 4;
 
-/// What is in a group, uncompressed, at most (bytes): the largest checkpoint that is recorded, and what stands before it.
+/// What is in a group, uncompressed, at most (bytes).
 pub(crate) const GROUP_BYTES_MAX: usize = 160 << 20;
+
+/// For what entered one tick, and for a hash with each of the world's entities.
+const TICK_AND_HASH_BYTES: usize = 64 << 20;
+
+// What is written can be read: a group that is not full yet, and the largest part.
+const _: () = assert!(GROUP_BYTES + LOG_BYTES_MAX + CHECKPOINT_BYTES_MAX + TICK_AND_HASH_BYTES <= GROUP_BYTES_MAX);
 
 /// LZ4 makes no more of a byte.
 const EXPANSION_MAX: usize = 255;

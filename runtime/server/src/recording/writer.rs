@@ -38,13 +38,13 @@ log_category!(pub(crate) RECORDING = "server.recording");
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
 /// A group is written when it has so much (bytes), or is so old.
-const GROUP_BYTES: usize = 1 << 20;
+pub(super) const GROUP_BYTES: usize = 1 << 20;
 const GROUP_PERIOD: Duration = Duration::from_secs(1);
 
 /// After an error of the disk.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// A segment has one of so many parts of all bytes at most, so that there are always some whole ones.
+/// A segment has one of so many parts of all bytes, and a group more, at most, so that there are always some whole ones.
 const SEGMENTS_MIN: u64 = 8;
 
 /// What the thread is told at its start.
