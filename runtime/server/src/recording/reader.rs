@@ -23,7 +23,10 @@ pub enum OpenError {
     None(PathBuf),
     #[error("{}: {fault}", path.display())]
     Segment { path: PathBuf, fault: SegmentFault },
-    #[error("{}: nothing says what was recorded: its first group is missing", .0.display())]
+    #[error(
+        "{}: nothing says what was recorded: it ended before its first group was written; name a segment of an earlier recording",
+        .0.display()
+    )]
     NoAbout(PathBuf),
 }
 
@@ -62,7 +65,7 @@ impl RecordingFiles {
     /// A file is that segment alone; a folder the newest recording in it.
     ///
     /// # Errors
-    /// If there is none, or its first segment does not say what it is of.
+    /// If there is none, or no segment of it says what it is of: then why not, of the first.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |cause| OpenError::Io { path: path.to_owned(), cause };
         let segments = if fs::metadata(path).map_err(io)?.is_dir() {
@@ -74,19 +77,15 @@ impl RecordingFiles {
             let bytes = fs::metadata(path).map_err(io)?.len();
             vec![SegmentFile { unix_s: 0, number: 0, path: path.to_owned(), bytes }]
         };
-        let first = &segments[0].path;
-        let bytes = fs::read(first).map_err(|cause| OpenError::Io { path: first.clone(), cause })?;
-        let of_file = |fault| OpenError::Segment { path: first.clone(), fault };
-        let mut reader = SegmentReader::new(&bytes).map_err(of_file)?;
-        let recording_id = reader.heading().recording_id;
-        let group = reader.next().ok_or_else(|| OpenError::NoAbout(first.clone()))?.map_err(of_file)?;
-        let about = match group.blocks().next() {
-            Some(Ok(Block::About(about))) => *about,
-            Some(Err(fault)) => return Err(of_file(fault)),
-            _ => return Err(OpenError::NoAbout(first.clone())),
-        };
-        drop(bytes);
-        Ok(Self { about, recording_id, segments })
+        let mut told = None;
+        for segment in &segments {
+            match about_of(&segment.path) {
+                Ok((about, recording_id)) => return Ok(Self { about, recording_id, segments }),
+                // What is wrong with it is told again by whoever reads on.
+                Err(error) => _ = told.get_or_insert(error),
+            }
+        }
+        Err(told.unwrap_or_else(|| OpenError::None(path.to_owned())))
     }
 
     pub fn about(&self) -> &About {
@@ -149,5 +148,19 @@ impl RecordingFiles {
             }
         }
         faults
+    }
+}
+
+/// What a segment says of its recording, and which recording that is.
+fn about_of(path: &Path) -> Result<(About, u64), OpenError> {
+    let bytes = fs::read(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+    let of_file = |fault| OpenError::Segment { path: path.to_owned(), fault };
+    let mut reader = SegmentReader::new(&bytes).map_err(of_file)?;
+    let recording_id = reader.heading().recording_id;
+    let group = reader.next().ok_or_else(|| OpenError::NoAbout(path.to_owned()))?.map_err(of_file)?;
+    match group.blocks().next() {
+        Some(Ok(Block::About(about))) => Ok((*about, recording_id)),
+        Some(Err(fault)) => Err(of_file(fault)),
+        _ => Err(OpenError::NoAbout(path.to_owned())),
     }
 }

@@ -389,7 +389,10 @@ fn what_is_before_damage_is_replayed() {
     let text = format!("{}: the recording is damaged at byte {at}", path.display());
     assert_eq!(report.faults[0].to_string(), text, "its text begins with the file");
     fs::write(path, b"throng.toml").unwrap();
-    let error = RecordingFiles::open(&folder.0).unwrap_err().to_string();
+    let report = replay(&folder.0, game(&folder.0, NEVER), 1);
+    assert!(report.is_equal() && report.ticks > 0, "{report:?}");
+    assert_eq!(report.faults[0], FileFault { path: path.clone(), what: SegmentFault::NoRecording.into() });
+    let error = RecordingFiles::open(path).unwrap_err().to_string();
     assert!(error.contains("these bytes are no recording"), "{error}");
 }
 
@@ -416,9 +419,14 @@ fn a_recording_of_another_schema_is_refused_and_names_the_build_that_wrote_it() 
     assert_eq!(other.check(recording.about()), Err(refusal.clone()));
     let error = other.replay(&recording, &ReplayOptions::default()).unwrap_err();
     assert_eq!(error, refusal);
+    // What it is of the others say, too.
     assert!(error.to_string().ends_with("replay it with the build that wrote it, 0.1.0 (old)"), "{error}");
 }
 
+    // A server that died in its first second has written a heading, and no more.
+    fs::write(path, &good[..28]).unwrap();
+    let error = RecordingFiles::open(path).unwrap_err().to_string();
+    assert!(error.contains("name a segment of an earlier recording"), "{error}");
 #[test]
 fn a_replay_ends_after_the_tick_that_is_wanted() {
     let folder = record("until", 100, Duration::ZERO, true);
