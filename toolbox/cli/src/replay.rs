@@ -218,6 +218,7 @@ fn as_json(report: &ReplayReport, about: &About, capture: Option<PathBuf>) -> se
             "tick": divergence.ticks.saturating_sub(1),
             "equal_until_tick": divergence.equal_at.map(|ticks| ticks.saturating_sub(1)),
             "components": divergence.components,
+            "other_components": divergence.other_components,
             "entities": entities.map(|entity| serde_json::json!({
                 "entity": entity.place,
                 "components": entity.components,
@@ -262,6 +263,7 @@ mod tests {
             ticks,
             ticks_recorded: ticks,
             components: Vec::new(),
+            other_components: false,
             entities: Vec::new(),
             entities_count: 0,
             random_differs: false,

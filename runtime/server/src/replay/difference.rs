@@ -28,8 +28,10 @@ pub struct Divergence {
     pub ticks_recorded: u32,
     /// Since the recording began.
     pub at_ms: u32,
-    /// Components of which some value differs, by name.
+    /// Components of which some value differs, by name. None where [`other_components`](Self::other_components).
     pub components: Vec<String>,
+    /// The recorded build hashed more or fewer components than this one, so which of them differ cannot be said.
+    pub other_components: bool,
     /// The first entities that differ, by place.
     pub entities: Vec<EntityDifference>,
     pub entities_count: usize,
@@ -64,7 +66,8 @@ pub(super) fn find(
     at_ms: u32,
 ) -> Divergence {
     let names: Vec<&str> = world.collector().hashed().collect();
-    let columns = recorded.columns().zip(&parts.columns).zip(&names);
+    let other_components = recorded.columns().len() != parts.columns.len();
+    let columns = recorded.columns().zip(&parts.columns).zip(&names).filter(|_| !other_components);
     let components: Vec<String> =
         columns.filter(|((was, is), _)| *was != short(**is)).map(|(_, name)| (*name).to_owned()).collect();
     let (found, entities_count) = entities(recorded, parts);
@@ -84,6 +87,7 @@ pub(super) fn find(
         ticks_recorded: recorded.ticks,
         at_ms,
         components,
+        other_components,
         entities,
         entities_count,
         random_differs: recorded.random != short(random),
@@ -147,12 +151,14 @@ impl fmt::Display for Divergence {
             write!(f, "; the recorded one had done {} ticks by then, and not {}", self.ticks_recorded, self.ticks)?;
         }
         match &self.components[..] {
+            _ if self.other_components => write!(f, "; the recorded build hashed other components, so none is named")?,
             [] => {}
             components => write!(f, "; components: {}", components.join(", "))?,
         }
         for EntityDifference { place, what, components } in &self.entities {
             write!(f, "; entity {place}")?;
             match what {
+                WhatDiffers::Value if components.is_empty() => write!(f, " has another value")?,
                 WhatDiffers::Value => write!(f, " has another {}", components.join(", "))?,
                 WhatDiffers::Missing => write!(f, " is missing")?,
                 WhatDiffers::Unexpected => write!(f, " should not be there")?,

@@ -54,6 +54,15 @@ impl StateHash for Luck {
     }
 }
 
+/// What a later build has, too.
+#[derive(Component, Pack, Clone, Copy)]
+#[pack(name = "test.mark")]
+struct Mark;
+
+impl StateHash for Mark {
+    fn hash_state(&self, _: &mut StateHasher) {}
+}
+
 /// What another run does in another way, from this tick on.
 #[derive(Resource, Clone)]
 struct Plant(Arc<AtomicU32>);
@@ -320,6 +329,25 @@ fn the_first_difference_names_tick_entity_and_component() {
     }
 }
 
+/// Promise: of a build that hashes other components nobody is told which of them differ.
+#[test]
+fn a_build_with_other_components_names_none() {
+    let folder = record("components", 60, Duration::ZERO, true);
+    let mut server = Server::for_replay(&Settings::default(), SchemaBuilder::new().build(), &Default::default());
+    server.set_game("dice");
+    let run = server.draw_seed();
+    let more = TestKind::new("dice", Hertz(20), move |world| {
+        kind(&Arc::new(AtomicU32::new(33)), true, run).build(world);
+        world.hash::<Mark>().checkpoint::<Mark>();
+    });
+    server.add_kind(more).unwrap();
+    let report = replay(&folder.0, server.into_replay(), 1);
+    let divergence = &report.divergences[0];
+    assert!(divergence.other_components && divergence.components.is_empty(), "{divergence:?}");
+    let told = divergence.to_string();
+    assert!(told.contains("hashed other components") && !told.contains("Luck"), "{told}");
+}
+
 /// Segments can be dropped, and what is missing is told; worlds are picked up from their next checkpoints.
 #[test]
 fn later_segments_can_be_replayed_without_the_earlier_ones() {
@@ -388,12 +416,17 @@ fn what_is_before_damage_is_replayed() {
     assert_eq!(report.faults, [FileFault { path: path.clone(), what }]);
     let text = format!("{}: the recording is damaged at byte {at}", path.display());
     assert_eq!(report.faults[0].to_string(), text, "its text begins with the file");
+    // What it is of the others say, too.
     fs::write(path, b"throng.toml").unwrap();
     let report = replay(&folder.0, game(&folder.0, NEVER), 1);
     assert!(report.is_equal() && report.ticks > 0, "{report:?}");
     assert_eq!(report.faults[0], FileFault { path: path.clone(), what: SegmentFault::NoRecording.into() });
     let error = RecordingFiles::open(path).unwrap_err().to_string();
     assert!(error.contains("these bytes are no recording"), "{error}");
+    // A server that died in its first second has written a heading, and no more.
+    fs::write(path, &good[..28]).unwrap();
+    let error = RecordingFiles::open(path).unwrap_err().to_string();
+    assert!(error.contains("name a segment of an earlier recording"), "{error}");
 }
 
 #[test]
@@ -419,14 +452,9 @@ fn a_recording_of_another_schema_is_refused_and_names_the_build_that_wrote_it() 
     assert_eq!(other.check(recording.about()), Err(refusal.clone()));
     let error = other.replay(&recording, &ReplayOptions::default()).unwrap_err();
     assert_eq!(error, refusal);
-    // What it is of the others say, too.
     assert!(error.to_string().ends_with("replay it with the build that wrote it, 0.1.0 (old)"), "{error}");
 }
 
-    // A server that died in its first second has written a heading, and no more.
-    fs::write(path, &good[..28]).unwrap();
-    let error = RecordingFiles::open(path).unwrap_err().to_string();
-    assert!(error.contains("name a segment of an earlier recording"), "{error}");
 #[test]
 fn a_replay_ends_after_the_tick_that_is_wanted() {
     let folder = record("until", 100, Duration::ZERO, true);
