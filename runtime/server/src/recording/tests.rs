@@ -312,6 +312,21 @@ fn a_part_of_a_world_that_nothing_describes_is_not_written() {
     assert_eq!(queue.counts.parts_lost.load(Ordering::Relaxed), 1);
 }
 
+/// Promise: the last segment of a recording says that it is the last, however old it is.
+#[test]
+fn the_end_is_written_though_the_segment_is_old() {
+    let (folder, queue) = (Folder::new("end"), Arc::new(RecordingQueue::new(1 << 20, 5)));
+    let order = Order { segment_s: 0, ..order(&folder.0, 1 << 30) };
+    let mut writer = Writer::new(queue.clone(), order, Files);
+    writer.take(Message::World(WorldId::new(1, 0), Box::new(plan())));
+    writer.take(part(0));
+    queue.end();
+    Writer::run(&Mutex::new(writer));
+    let [segment] = &segments_in(&folder.0).unwrap()[..] else { panic!("one is enough") };
+    let (blocks, _) = read(&fs::read(&segment.path).unwrap());
+    assert_eq!(blocks.last(), Some(&format!("{:?}", Block::Closed { is_last: true })));
+}
+
 /// Promise: each segment has the rules that are in force when it begins.
 #[test]
 fn a_later_segment_has_the_rules_that_have_changed() {

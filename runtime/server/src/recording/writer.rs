@@ -152,20 +152,33 @@ impl<D: Disk> Writer<D> {
     fn look(&mut self) -> bool {
         let is_ending = self.queue.is_ending();
         self.take_all();
-        let now = Instant::now();
-        if is_ending || now.duration_since(self.group_began) >= GROUP_PERIOD {
-            self.write_group();
-            self.tell_lost();
-        }
-        self.rotate_if_old(now);
         if is_ending {
-            self.close(true);
+            self.end();
+        } else {
+            if self.group_began.elapsed() >= GROUP_PERIOD {
+                self.write_group();
+                self.tell_lost();
+            }
+            self.rotate_if_due();
         }
         is_ending
     }
 
     fn take_all(&mut self) {
         while let Some(message) = self.queue.pop() {
+    fn end(&mut self) {
+        self.close(true);
+        self.tell_lost();
+        let counts = &self.queue.counts;
+        log_info!(
+            RECORDING,
+            segments = self.number,
+            written_bytes = total(&counts.bytes_written),
+            parts_lost = total(&counts.parts_lost),
+            "the recording has ended"
+        );
+    }
+
             self.take(message);
         }
         self.queue.counts.worlds.store(self.plans.len() as u64, Ordering::Relaxed);
@@ -274,19 +287,20 @@ impl<D: Disk> Writer<D> {
         }
     }
 
-    fn rotate_if_old(&mut self, now: Instant) {
+    fn clear_group(&mut self) {
+        self.group.clear();
+        self.parts_in_group = 0;
+    }
+
+    /// Closes a segment that is old or large enough.
+    pub(super) fn rotate_if_due(&mut self) {
         let (segment_s, bytes_max) = (u64::from(self.order.segment_s), self.segment_bytes_max());
         let is_over = |segment: &Segment<D::File>| {
-            now.duration_since(segment.began) >= Duration::from_secs(segment_s) || segment.bytes >= bytes_max
+            segment.began.elapsed() >= Duration::from_secs(segment_s) || segment.bytes >= bytes_max
         };
         if self.segment.as_ref().is_some_and(is_over) {
             self.close(false);
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn rotate_if_due(&mut self) {
-        self.rotate_if_old(Instant::now());
     }
 
     /// As if [`TRY_AGAIN`] were over.
@@ -302,10 +316,6 @@ impl<D: Disk> Writer<D> {
         blocks::write_closed(is_last, &mut self.group);
         self.write_group();
         self.segment = None;
-        if is_last {
-            let written_bytes = self.queue.counts.bytes_written.load(Ordering::Relaxed);
-            log_info!(RECORDING, written_bytes, segments = self.number, "the recording has ended");
-        }
     }
 
     fn fail(&mut self, error: &io::Error) {
