@@ -172,18 +172,23 @@ impl RecordingQueue {
         }
     }
 
+    /// Says what a world is, or that no part of it comes any more. False: there was no room.
+    pub fn push_notice(&self, notice: Message) -> bool {
+        self.messages.push(notice).is_ok()
+    }
+
     /// Hands a world's blocks over. False: there was no room, and they are lost.
-    pub fn push(&self, message: Message) -> bool {
-        let bytes = bytes_of(&message);
-        let before = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+    pub fn push_part(&self, world: WorldId, number: u32, bytes: Vec<u8>) -> bool {
+        let length = bytes.len();
+        let before = self.waiting_bytes.fetch_add(length, Ordering::Relaxed);
         // One that is larger than the maximum goes alone.
-        let has_room = before == 0 || before + bytes <= self.bytes_max;
-        if has_room && self.messages.push(message).is_ok() {
+        let has_room = before == 0 || before + length <= self.bytes_max;
+        if has_room && self.messages.push(Message::Part { world, number, bytes }).is_ok() {
             self.counts.parts.fetch_add(1, Ordering::Relaxed);
             return true;
         }
-        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.count_lost(bytes);
+        self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
+        self.count_lost(1, length);
         false
     }
 
@@ -193,8 +198,8 @@ impl RecordingQueue {
         Some(message)
     }
 
-    pub fn count_lost(&self, bytes: usize) {
-        self.counts.parts_lost.fetch_add(1, Ordering::Relaxed);
+    pub fn count_lost(&self, parts: u64, bytes: usize) {
+        self.counts.parts_lost.fetch_add(parts, Ordering::Relaxed);
         self.counts.bytes_lost.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
@@ -210,22 +215,22 @@ fn bytes_of(message: &Message) -> usize {
 mod tests {
     use super::*;
 
-    fn part(length: usize) -> Message {
-        Message::Part { world: WorldId::new(1, 0), number: 0, bytes: vec![0; length] }
-    }
-
     #[test]
     fn what_finds_no_room_is_counted_and_room_comes_back() {
         let queue = RecordingQueue::new(100, 5);
-        assert!(queue.push(part(60)) && queue.push(part(40)));
-        assert!(!queue.push(part(1)));
+        let world = WorldId::new(1, 0);
+        let push = |length| queue.push_part(world, 0, vec![0; length]);
+        assert!(push(60) && push(40));
+        assert!(!push(1));
         assert_eq!(queue.counts.bytes_lost.load(Ordering::Relaxed), 1);
         queue.pop();
-        assert!(queue.push(part(60)));
+        assert!(push(60));
         assert_eq!(queue.waiting_bytes(), 100);
         while queue.pop().is_some() {}
-        assert!(queue.push(part(1_000)), "what is larger than all goes alone");
-        assert!(!queue.push(part(1)));
-        assert_eq!(queue.counts.parts_lost.load(Ordering::Relaxed), 2);
+        assert!(push(1_000), "what is larger than all goes alone");
+        assert!(!push(1));
+        assert!(queue.push_notice(Message::Forget(world)), "what has no bytes has room");
+        let [parts, lost] = [&queue.counts.parts, &queue.counts.parts_lost].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!((parts, lost), (4, 2));
     }
 }

@@ -299,7 +299,7 @@ impl Tape {
             self.end_ticks();
             blocks::write_ended(why, &mut self.buffer);
             self.flush(0);
-            self.queue.push(Message::Forget(self.world));
+            self.queue.push_notice(Message::Forget(self.world));
             self.is_known = false;
         }
     }
@@ -326,11 +326,19 @@ impl Tape {
             return;
         }
         scope!("recording.hand_over");
-        self.is_known = self.is_known || self.queue.push(Message::World(self.world, Box::new(self.plan.clone())));
+        self.is_known =
+            self.is_known || self.queue.push_notice(Message::World(self.world, Box::new(self.plan.clone())));
         let bytes = mem::replace(&mut self.buffer, self.queue.spare());
         let number = self.number;
         self.number = self.number.wrapping_add(1);
-        if self.is_known && self.queue.push(Message::Part { world: self.world, number, bytes }) {
+        let is_handed = if self.is_known {
+            self.queue.push_part(self.world, number, bytes)
+        } else {
+            self.queue.count_lost(1, bytes.len());
+            self.queue.give_back(bytes);
+            false
+        };
+        if is_handed {
             self.handed_until = ticks;
         } else {
             self.lose_base();

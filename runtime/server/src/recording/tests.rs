@@ -515,14 +515,15 @@ fn a_full_disk_costs_a_gap_and_what_was_written_stays_good() {
     let breaks = queue.breaks();
     disk.is_full.store(true, Ordering::Relaxed);
     writer.take(part(1));
+    writer.take(part(2));
     writer.write_group();
     assert_ne!(queue.breaks(), breaks, "worlds are told to begin again");
-    writer.take(part(2));
+    writer.take(part(3));
     let lost = || queue.counts.parts_lost.load(Ordering::Relaxed);
-    assert_eq!(lost(), 2, "a group, and a part while nothing is tried");
+    assert_eq!(lost(), 3, "two in a group, and one while nothing is tried");
     disk.is_full.store(false, Ordering::Relaxed);
     writer.try_again_now();
-    writer.take(part(3));
+    writer.take(part(4));
     queue.end();
     Writer::run(&Mutex::new(writer));
     let files = disk.files.lock().unwrap();
@@ -535,6 +536,6 @@ fn a_full_disk_costs_a_gap_and_what_was_written_stays_good() {
         })
         .collect();
     let named = |number: u32| format!("{:?}", Block::Part { world: WorldId::new(1, 0), number });
-    assert_eq!(parts, [vec![named(0)], vec![named(3)]]);
-    assert_eq!(lost(), 2);
+    assert_eq!(parts, [vec![named(0)], vec![named(4)]]);
+    assert_eq!(lost(), 3);
 }

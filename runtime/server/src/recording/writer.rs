@@ -106,6 +106,7 @@ pub(crate) struct Writer<D: Disk> {
     /// Worlds whose plan is in this segment.
     told: HashSet<WorldId>,
     group: Vec<u8>,
+    parts_in_group: u64,
     group_began: Instant,
     packed: Vec<u8>,
     segment: Option<Segment<D::File>>,
@@ -131,6 +132,7 @@ impl<D: Disk> Writer<D> {
             plans: HashMap::new(),
             told: HashSet::new(),
             group: Vec::new(),
+            parts_in_group: 0,
             group_began: now,
             packed: Vec::new(),
             segment: None,
@@ -164,8 +166,6 @@ impl<D: Disk> Writer<D> {
         is_ending
     }
 
-    fn take_all(&mut self) {
-        while let Some(message) = self.queue.pop() {
     fn end(&mut self) {
         self.close(true);
         self.tell_lost();
@@ -179,6 +179,8 @@ impl<D: Disk> Writer<D> {
         );
     }
 
+    fn take_all(&mut self) {
+        while let Some(message) = self.queue.pop() {
             self.take(message);
         }
         self.queue.counts.worlds.store(self.plans.len() as u64, Ordering::Relaxed);
@@ -210,8 +212,9 @@ impl<D: Disk> Writer<D> {
                     }
                     blocks::write_part(world, number, &mut self.group);
                     self.group.extend_from_slice(&bytes);
+                    self.parts_in_group += 1;
                 } else {
-                    self.queue.count_lost(bytes.len());
+                    self.queue.count_lost(1, bytes.len());
                 }
                 self.queue.give_back(bytes);
                 if self.group.len() >= GROUP_BYTES {
@@ -251,7 +254,6 @@ impl<D: Disk> Writer<D> {
         self.segment = Some(Segment { file, bytes: bytes.len() as u64, began: Instant::now() });
         self.try_again_at = None;
         self.told.clear();
-        self.group.clear();
         blocks::write_about(about, &mut self.group);
         self.queue.counts.segments.fetch_add(1, Ordering::Relaxed);
         self.queue.begin_segment();
@@ -272,12 +274,12 @@ impl<D: Disk> Writer<D> {
             Ok(()) => {
                 segment.bytes += self.packed.len() as u64;
                 self.queue.counts.bytes_written.fetch_add(self.packed.len() as u64, Ordering::Relaxed);
-                self.group.clear();
+                self.clear_group();
             }
             Err(error) => {
                 // What is before it stays good; the tail would be taken for damage.
                 let _ = segment.file.cut(segment.bytes);
-                self.queue.count_lost(self.group.len());
+                self.queue.count_lost(self.parts_in_group, self.group.len());
                 self.fail(&error);
             }
         }
@@ -320,7 +322,7 @@ impl<D: Disk> Writer<D> {
 
     fn fail(&mut self, error: &io::Error) {
         self.segment = None;
-        self.group.clear();
+        self.clear_group();
         self.try_again_at = Some(Instant::now() + TRY_AGAIN);
         self.queue.counts.write_errors.fetch_add(1, Ordering::Relaxed);
         self.queue.break_all();
