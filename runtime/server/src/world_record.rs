@@ -15,7 +15,7 @@
 //! in one frame. Memory: one checkpoint and one log for each world, both kept. Cost: that of a checkpoint, once in a
 //! period; 16 bytes a tick, and a copy of what clients said.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use throng_profiler::{log_category, log_error, scope};
 use throng_replication::StateParts;
@@ -41,23 +41,51 @@ pub(crate) struct RecordScratch {
     parts: StateParts,
 }
 
-/// What a world can be made again from.
+/// What is written down of a world.
 pub(crate) struct WorldRecord {
     plan: NewWorld,
-    /// 0: it takes no checkpoints, and is there for a recording alone.
-    period_ticks: u32,
-    /// Periods that were over, by the world's turn.
-    periods: u32,
-    /// The newest one; empty while the log begins with the world as it was built.
-    checkpoint: Vec<u8>,
-    /// The log goes with the checkpoint. False: there was none yet, and the world has ticked elsewhere.
-    is_begun: bool,
+    /// `None`: it cannot be made again, and is there for a recording alone.
+    checkpoints: Option<Checkpoints>,
     /// Where the server can be recorded.
     queue: Option<Arc<RecordingQueue>>,
     /// What of it is in the recording that is on.
     tape: Option<SharedTape>,
     /// Of the recording that this world has its tape for, or has none for; 0: none is on.
     recording_number: u32,
+}
+
+/// A world's checkpoints, which its log goes with.
+struct Checkpoints {
+    /// At least 1.
+    period_ticks: u32,
+    /// Periods that were over, by the world's turn.
+    periods: u32,
+    /// The newest one; empty while the log begins with the world as it was built.
+    newest: Vec<u8>,
+    /// The log begins there. False: there was none yet, and the world has ticked elsewhere.
+    has_log: bool,
+}
+
+impl Checkpoints {
+    fn is_due(&mut self, world: &mut GameWorld, log_bytes: usize) -> bool {
+        let periods = turn_of(world) / self.period_ticks;
+        let is_over = mem::replace(&mut self.periods, periods) != periods;
+        is_over || log_bytes > LOG_BYTES_MAX || !self.has_log || world.report_mut().was_changed_from_outside
+    }
+
+    /// Takes one by way of `scratch`, so that the one before is there if it cannot be taken.
+    fn take(&mut self, world: &mut GameWorld, seed: u64, scratch: &mut Vec<u8>) -> Result<(), String> {
+        scratch.clear();
+        world.checkpoint(PlayerEntities::Stay, scratch).map_err(|error| error.to_string())?;
+        if scratch.len() > CHECKPOINT_BYTES_MAX {
+            return Err(format!("it takes {} bytes; {CHECKPOINT_BYTES_MAX} are possible", scratch.len()));
+        }
+        self.newest.clear();
+        self.newest.extend_from_slice(scratch);
+        world.restart_log(seed);
+        self.has_log = true;
+        Ok(())
+    }
 }
 
 /// The record of a world that panicked.
@@ -76,8 +104,8 @@ impl WorldRecord {
         queue: Option<&Arc<RecordingQueue>>,
     ) -> Option<Box<Self>> {
         // One that was loaded is not as it is built.
-        let is_begun = world.ticks() == 0 && world.is_as_built();
-        let record = Self::new(world, plan, period_s, queue, is_begun)?;
+        let is_as_built = world.ticks() == 0 && world.is_as_built();
+        let record = Self::new(world, plan, period_s, queue, is_as_built)?;
         Some(Box::new(record))
     }
 
@@ -93,7 +121,9 @@ impl WorldRecord {
         if let Some(tape) = &mut record.tape {
             tape.note_checkpoint(world, &checkpoint, false);
         }
-        (record.checkpoint, record.is_begun) = (checkpoint, true);
+        if let Some(checkpoints) = &mut record.checkpoints {
+            (checkpoints.newest, checkpoints.has_log) = (checkpoint, true);
+        }
         Some(Box::new(record))
     }
 
@@ -102,21 +132,26 @@ impl WorldRecord {
         plan: &NewWorld,
         period_s: u32,
         queue: Option<&Arc<RecordingQueue>>,
-        is_begun: bool,
+        is_as_built: bool,
     ) -> Option<Self> {
         let recording_number = queue.map_or(0, |queue| queue.recording_number());
         let period_ticks = if world.keeps_checkpoints() { period_s * u32::from(world.rate().0) } else { 0 };
+        let checkpoints = turn_of(world).checked_div(period_ticks).map(|periods| Checkpoints {
+            period_ticks,
+            periods,
+            newest: Vec::new(),
+            has_log: is_as_built,
+        });
         // Without a checkpoint there is no other point from which it could be replayed.
-        let is_recorded = recording_number > 0 && (period_ticks > 0 || is_begun);
-        if period_ticks == 0 && !is_recorded {
+        let is_recorded = recording_number > 0 && (checkpoints.is_some() || is_as_built);
+        if checkpoints.is_none() && !is_recorded {
             return None;
         }
         let log = world.log_into(InputLog::empty(), plan.seed);
-        let begin = |queue| SharedTape::begin(queue, (world, log), plan, is_begun);
+        let begin = |queue| SharedTape::begin(queue, (world, log), plan, is_as_built);
         let tape = queue.filter(|_| is_recorded).map(begin);
-        let periods = turn_of(world).checked_div(period_ticks).unwrap_or(0);
         let (queue, plan) = (queue.cloned(), plan.clone());
-        Some(Self { plan, period_ticks, periods, checkpoint: Vec::new(), is_begun, queue, tape, recording_number })
+        Some(Self { plan, checkpoints, queue, tape, recording_number })
     }
 
     /// After a tick (not after a step in which the world listened): takes a checkpoint if it is time, and hands on what is
@@ -129,15 +164,16 @@ impl WorldRecord {
         }
         let was_changed = world.report_mut().was_changed_from_outside;
         let log_bytes = world.log().map_or(0, |log| log.whole_ticks().len());
-        let is_checkpoint_due = self.is_checkpoint_due(world, log_bytes);
+        let is_checkpoint_due = self.checkpoints.as_mut().is_some_and(|kept| kept.is_due(world, log_bytes));
+        let has_checkpoints = self.checkpoints.is_some();
         let is_wanted = was_changed || is_checkpoint_due;
         let mut due = self.tape.as_mut().map_or(Due::default(), |tape| tape.due(world, log_bytes, is_wanted));
         // What somebody did from outside is in no log, and here no checkpoint comes between that and the hash.
-        due.is_hash &= !was_changed || self.period_ticks > 0;
+        due.is_hash &= !was_changed || has_checkpoints;
         if let Some(tape) = self.tape.as_mut().filter(|_| due.is_anything) {
             let _in_world = world.enter_world();
             scope!("recording.copy");
-            tape.take_ticks(self.period_ticks == 0);
+            tape.take_ticks(!has_checkpoints);
         }
         if is_checkpoint_due && !self.take_checkpoint(world, &mut scratch.checkpoint, was_changed) {
             return false;
@@ -145,7 +181,7 @@ impl WorldRecord {
         if let Some(tape) = self.tape.as_mut().filter(|_| due.is_anything) {
             tape.note_tick(world, &mut scratch.parts, due);
         }
-        if self.period_ticks > 0 {
+        if has_checkpoints {
             return true;
         }
         // Changed from outside, or after a gap, it is another world than what was recorded of it leads to.
@@ -159,24 +195,12 @@ impl WorldRecord {
         self.tape.is_some()
     }
 
-    fn is_checkpoint_due(&mut self, world: &mut GameWorld, log_bytes: usize) -> bool {
-        if self.period_ticks == 0 {
-            return false;
-        }
-        let periods = turn_of(world) / self.period_ticks;
-        let is_over = std::mem::replace(&mut self.periods, periods) != periods;
-        is_over || log_bytes > LOG_BYTES_MAX || !self.is_begun || world.report_mut().was_changed_from_outside
-    }
-
     /// False: it cannot be taken.
     fn take_checkpoint(&mut self, world: &mut GameWorld, scratch: &mut Vec<u8>, was_changed: bool) -> bool {
+        let Some(checkpoints) = &mut self.checkpoints else { return false };
         let _in_world = world.enter_world();
         scope!("checkpoint.take");
-        scratch.clear();
-        let taken = world.checkpoint(PlayerEntities::Stay, scratch).map_err(|error| error.to_string());
-        let too_large = || format!("it takes {} bytes; {CHECKPOINT_BYTES_MAX} are possible", scratch.len());
-        let taken = taken.and_then(|()| if scratch.len() > CHECKPOINT_BYTES_MAX { Err(too_large()) } else { Ok(()) });
-        if let Err(error) = taken {
+        if let Err(error) = checkpoints.take(world, self.plan.seed, scratch) {
             log_error!(
                 RECORDS,
                 world = %world.id(),
@@ -188,12 +212,8 @@ impl WorldRecord {
             self.end_tape(EndReason::NotRecorded);
             return false;
         }
-        self.checkpoint.clear();
-        self.checkpoint.extend_from_slice(scratch);
-        world.restart_log(self.plan.seed);
-        self.is_begun = true;
         if let Some(tape) = &mut self.tape {
-            tape.note_checkpoint(world, &self.checkpoint, was_changed);
+            tape.note_checkpoint(world, &checkpoints.newest, was_changed);
         }
         true
     }
@@ -204,7 +224,7 @@ impl WorldRecord {
         let Some(queue) = &self.queue else { return };
         self.recording_number = queue.recording_number();
         if self.recording_number > 0
-            && self.period_ticks > 0
+            && self.checkpoints.is_some()
             && let Some(log) = world.shared_log()
         {
             self.tape = Some(SharedTape::begin(queue, (world, log), &self.plan, false));
@@ -220,7 +240,7 @@ impl WorldRecord {
     /// What is left of a world that panicked; `None` if it is not enough.
     pub fn end(mut self, world: &mut GameWorld) -> Option<LastRecord> {
         self.end_tape(EndReason::Panicked);
-        let log = world.take_log().filter(|_| self.period_ticks > 0)?;
-        self.is_begun.then_some(LastRecord { checkpoint: self.checkpoint, log })
+        let (log, checkpoints) = (world.take_log()?, self.checkpoints?);
+        checkpoints.has_log.then_some(LastRecord { checkpoint: checkpoints.newest, log })
     }
 }
