@@ -2,13 +2,34 @@
 //!
 //! A segment is `recording-BEGAN-NUMBER.throngrec`, with the second in which its recording began and its number there, both
 //! of a fixed width: names in their order are segments in theirs. Nothing else in the folder is looked at.
+//!
+//! One server records there at a time ([`FolderLock`]): what goes for want of room would be another's.
 
 use std::{
-    fs, io,
+    fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
 };
 
 const EXTENSION: &str = "throngrec";
+
+/// Beside the segments; empty, and left there.
+const LOCK_FILE: &str = "recording.lock";
+
+/// A folder that no other server records into for as long as this is there. The kernel gives it back when the process dies.
+pub(crate) struct FolderLock(#[expect(dead_code, reason = "it is locked while it is open")] File);
+
+impl FolderLock {
+    /// `None`: somebody has it.
+    pub fn take(folder: &Path) -> io::Result<Option<Self>> {
+        let file = File::create(folder.join(LOCK_FILE))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
 
 /// A segment's file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

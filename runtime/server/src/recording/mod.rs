@@ -63,6 +63,7 @@ pub(crate) use tape::{Due, SharedTape, turn_of};
 use crate::settings::RecordingSettings;
 use blocks::LIST_MAX;
 use counts::RecordingTotals;
+use folder::FolderLock;
 use queue::lock_within;
 use writer::{Files, Order, RECORDING, Writer};
 
@@ -78,6 +79,10 @@ pub enum RecordingError {
     NoFolder,
     #[error("[recording] folder = \"{}\": {cause}; name a folder that this user may write", folder.display())]
     Folder { folder: PathBuf, cause: io::Error },
+    #[error(
+        "[recording] folder = \"{}\": another server records there; give each a folder of its own", .0.display()
+    )]
+    FolderInUse(PathBuf),
     #[error("the recording's thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
     Thread(io::Error),
     #[error("{count} {what}: a recording names {max} at most, and could not be read")]
@@ -132,6 +137,8 @@ struct State {
     about: Option<About>,
     recordings_begun: u32,
     thread: Option<JoinHandle<()>>,
+    /// While a recording is on.
+    folder_lock: Option<FolderLock>,
     /// What the thread writes with, so that another can where the process dies.
     writer: Option<Arc<Mutex<Writer<Files>>>>,
 }
@@ -193,7 +200,10 @@ impl RecordingControl {
             return Err(RecordingError::NoFolder);
         };
         let mut about = state.about.clone().ok_or(RecordingError::NotBegun)?;
-        fs::create_dir_all(folder).map_err(|cause| RecordingError::Folder { folder: folder.clone(), cause })?;
+        let of_folder = |cause| RecordingError::Folder { folder: folder.clone(), cause };
+        fs::create_dir_all(folder).map_err(of_folder)?;
+        let lock = FolderLock::take(folder).map_err(of_folder)?;
+        let lock = lock.ok_or_else(|| RecordingError::FolderInUse(folder.clone()))?;
         about.unix_s = about.unix_s.max(now_unix_s());
         while folder::segment_path(folder, about.unix_s, 1).exists() {
             about.unix_s += 1;
@@ -213,7 +223,7 @@ impl RecordingControl {
         let its = writer.clone();
         let thread = spawn_named("recording", Priority::Low, move || Writer::run(&its));
         state.thread = Some(thread.map_err(RecordingError::Thread)?);
-        state.writer = Some(writer);
+        (state.writer, state.folder_lock) = (Some(writer), Some(lock));
         state.recordings_begun += 1;
         queue.set_recording_number(state.recordings_begun);
         log_info!(RECORDING, folder = %folder.display(), "what enters the worlds is recorded");
@@ -233,15 +243,16 @@ impl RecordingControl {
         queue.set_recording_number(0);
         std::thread::sleep(LAST_PARTS_WITHIN);
         end(queue, thread);
+        state.folder_lock = None;
         Ok(())
     }
 
     /// No world ticks any more, and all have handed over what they had.
     pub(crate) fn close(&self) {
-        let thread = {
+        let (thread, _folder_lock) = {
             let mut state = self.lock();
             state.writer = None;
-            state.thread.take()
+            (state.thread.take(), state.folder_lock.take())
         };
         if let (Some(queue), Some(thread)) = (&self.0.queue, thread) {
             queue.set_recording_number(0);

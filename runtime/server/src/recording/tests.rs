@@ -20,7 +20,7 @@ use throng_world::{
 };
 
 use super::{
-    RecordingFiles, SegmentFile,
+    RecordingControl, RecordingError, RecordingFiles, SegmentFile,
     blocks::{self, About, Block, CheckpointReason, EndReason, RecordedTicks, WorldPlan},
     queue::{Message, RecordingQueue},
     segment::{SegmentFault, SegmentHeading, SegmentReader, write_group},
@@ -31,7 +31,7 @@ use crate::{
     lifecycle::NewWorld,
     rules::{RuleNames, ServerRules},
     server::Server,
-    settings::Settings,
+    settings::{RecordingSettings, Settings},
     testing::{TestKind, environment},
 };
 
@@ -470,6 +470,25 @@ fn rules_of_a_server_are_those_of_its_replay() {
     let other = About { rules: vec!["[triggers.sideways]\non = true\n".into()], ..file_alone };
     let error = server(&Settings::default()).recorded_rules(&other).unwrap_err().to_string();
     assert!(error.contains("the recording's rules") && error.contains("sideways"), "{error}");
+}
+
+/// Promise: a server does not record into the folder of another that runs, whose segments it would drop; when that has ended, it does.
+#[test]
+fn a_folder_has_one_server_at_a_time() {
+    let folder = Folder::new("one");
+    let settings =
+        RecordingSettings { folder: Some(folder.0.clone()), at_start: false, ..RecordingSettings::default() };
+    let [one, other] = [(); 2].map(|()| RecordingControl::new(&settings));
+    for control in [&one, &other] {
+        control.introduce(about()).unwrap();
+    }
+    one.start().unwrap();
+    let error = other.start().unwrap_err();
+    assert!(error.to_string().contains("another server records there"), "{error}");
+    assert!(matches!(one.start(), Err(RecordingError::IsOn)) && !other.status().is_on);
+    one.close();
+    other.start().unwrap();
+    other.close();
 }
 
 /// Takes bytes until it is full, as a disk does: some of what it is given last, and then an error.
