@@ -202,8 +202,7 @@ fn tell(comparison: &Comparison) -> std::io::Result<()> {
     if differ.len() > LINES_MAX {
         say(format_args!("and {} more, which the table has", differ.len() - LINES_MAX))?;
     }
-    let places = comparison.places.iter().map(|places| places.verdict);
-    let verdicts: Vec<Found> = comparison.rows.iter().map(|row| row.verdict).chain(places).collect();
+    let verdicts: Vec<Found> = comparison.verdicts().collect();
     let count = |verdict: Found| verdicts.iter().filter(|found| **found == verdict).count();
     let (within, unclear) = (count(Found::Within), count(Found::Unclear));
     let (named, all) = (comparison.named.len(), verdicts.len());

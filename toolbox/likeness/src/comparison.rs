@@ -101,8 +101,8 @@ impl Comparison {
         let mut rows = rows(a, b);
         rows.sort_by(|one, other| {
             let size = |row: &Row| row.difference_percent.map_or(f64::MAX, f64::abs);
-            let judged = |row: &Row| !matches!(row.verdict, Verdict::More | Verdict::Less);
-            let key = |row: &Row| (row.measure.sort, judged(row));
+            let is_quiet = |row: &Row| !row.verdict.is_named();
+            let key = |row: &Row| (row.measure.sort, is_quiet(row));
             key(one).cmp(&key(other)).then(size(other).total_cmp(&size(one)))
         });
         let places = places::compare(a, b);

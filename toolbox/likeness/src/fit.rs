@@ -47,10 +47,9 @@ impl Comparison {
     fn fit_one(&self, option: &str, measure: &str) -> Option<Fit> {
         let row = self.row(measure)?;
         let (a, b) = (row.a?, row.b?);
-        let differs = matches!(row.verdict, Verdict::More | Verdict::Less);
         let value = (option == HZ).then(|| a.round().clamp(1.0, 1_000.0));
         let factor = (b > 0.0).then(|| a / b);
-        differs.then(|| Fit { option: option.to_owned(), measure: measure.to_owned(), factor, value })
+        row.verdict.is_named().then(|| Fit { option: option.to_owned(), measure: measure.to_owned(), factor, value })
     }
 }
 
