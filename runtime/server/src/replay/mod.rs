@@ -12,7 +12,9 @@
 //! What is missing or damaged is told, and worlds are picked up again from their next checkpoints. A recording of another
 //! build is replayed as far as its checkpoints can be loaded and its inputs read; its hashes need not hold.
 //!
-//! Memory: that of the worlds, and some groups. Allocates freely: nobody waits for it.
+//! Memory: that of the worlds, one segment as it is stored (an eighth of `max_mb`, so usually 128 MiB), and at most six unpacked groups,
+//! which all threads share. With [`ReplayOptions::to_tick`] the recording is read twice: first to find the last group that is wanted.
+//! Allocates freely: nobody waits for it.
 
 mod difference;
 mod extent;
