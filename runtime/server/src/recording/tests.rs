@@ -11,6 +11,7 @@ use std::{
 };
 
 use throng_net::protocol::PrivateKey;
+use throng_pack::Reader;
 use throng_platform::clock::{Clock, ManualClock};
 use throng_profiler::rules::Rules;
 use throng_replication::SchemaBuilder;
@@ -65,21 +66,66 @@ fn plan() -> WorldPlan {
     }
 }
 
-/// A block of every kind.
+/// As builds wrote it that did not say whether there is a store.
+fn about_without_store() -> About {
+    let About { game, version, commit, schema, unix_s, .. } = about();
+    About { game, version, commit, schema, unix_s, ..About::default() }
+}
+
+fn saved_plan() -> WorldPlan {
+    WorldPlan { parameters: None, is_saved: false, saves_world: true, ..plan() }
+}
+
+const CHECKPOINTS: [CheckpointReason; 4] = [
+    CheckpointReason::Regular,
+    CheckpointReason::Begin { after: None },
+    CheckpointReason::Begin { after: Some(6) },
+    CheckpointReason::Changed,
+];
+const ENDS: [EndReason; 3] = [EndReason::Ended, EndReason::Panicked, EndReason::NotRecorded];
+
+/// Tick 9, in which nothing came.
+const TICK: &[u8] = &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFE, 0xFC, 0x7C, 0xE6];
+
+/// A block of every kind, with every reason.
 fn every_block() -> Vec<u8> {
     let mut out = Vec::new();
     blocks::write_about(&about(), &mut out);
+    blocks::write_about(&about_without_store(), &mut out);
     blocks::write_world(WorldId::new(3, 1), &plan(), &mut out);
+    blocks::write_world(WorldId::new(4, 0), &saved_plan(), &mut out);
     blocks::write_part(WorldId::new(3, 1), 9, &mut out);
     blocks::write_built(&mut out);
-    blocks::write_checkpoint(CheckpointReason::Begin { after: Some(6) }, 8, b"state", &mut out);
+    CHECKPOINTS.iter().for_each(|why| blocks::write_checkpoint(*why, 8, b"state", &mut out));
     let begin = blocks::begin_ticks(&mut out);
-    out.extend_from_slice(b"ticks");
+    out.extend_from_slice(TICK);
     blocks::end_block(begin, &mut out);
     blocks::write_hash((9, 0x0102_0304, 5), &[0xAA, 1 << 32], [(0, 7), (300, 9)].into_iter(), &mut out);
-    blocks::write_ended(EndReason::Panicked, &mut out);
-    blocks::write_closed(true, &mut out);
+    ENDS.iter().for_each(|why| blocks::write_ended(*why, &mut out));
+    [false, true].iter().for_each(|is_last| blocks::write_closed(*is_last, &mut out));
     out
+}
+
+/// Asserts that these are the blocks of [`every_block`].
+fn check_every_block(found: &[Block<'_>]) {
+    let hash = found.iter().find_map(|block| if let Block::Hash(hash) = block { Some(*hash) } else { None }).unwrap();
+    assert_eq!((hash.ticks, hash.whole, hash.random), (9, 0x0102_0304, 5));
+    assert_eq!(hash.columns().collect::<Vec<_>>(), [0xAA, 1]);
+    assert_eq!(hash.entities().collect::<Vec<_>>(), [(0, 7), (300, 9)]);
+    let checkpoints = CHECKPOINTS.map(|why| Block::Checkpoint { why, ticks: 8, bytes: b"state" });
+    let mut expected = vec![
+        Block::About(Box::new(about())),
+        Block::About(Box::new(about_without_store())),
+        Block::World(WorldId::new(3, 1), plan()),
+        Block::World(WorldId::new(4, 0), saved_plan()),
+        Block::Part { world: WorldId::new(3, 1), number: 9 },
+        Block::Built,
+    ];
+    expected.extend(checkpoints);
+    expected.extend([Block::Ticks(RecordedTicks(TICK)), Block::Hash(hash)]);
+    expected.extend(ENDS.map(Block::Ended));
+    expected.extend([false, true].map(|is_last| Block::Closed { is_last }));
+    assert_eq!(found, expected);
 }
 
 fn segment_of(groups: &[&[u8]]) -> Vec<u8> {
@@ -119,20 +165,9 @@ fn every_block_is_read_as_it_was_written() {
     let group = reader.next().unwrap().unwrap();
     assert_eq!(group.at_ms, 1_500);
     let found: Vec<Block<'_>> = group.blocks().map(Result::unwrap).collect();
-    assert_eq!(found.len(), 9);
-    assert_eq!(found[0], Block::About(Box::new(about())));
-    assert_eq!(found[1], Block::World(WorldId::new(3, 1), plan()));
-    assert_eq!(found[2], Block::Part { world: WorldId::new(3, 1), number: 9 });
-    assert_eq!(found[3], Block::Built);
-    let why = CheckpointReason::Begin { after: Some(6) };
-    assert_eq!(found[4], Block::Checkpoint { why, ticks: 8, bytes: b"state" });
-    assert_eq!(found[5], Block::Ticks(RecordedTicks(b"ticks")));
-    let Block::Hash(hash) = found[6] else { panic!("{:?}", found[6]) };
-    assert_eq!((hash.ticks, hash.whole, hash.random), (9, 0x0102_0304, 5));
-    assert_eq!(hash.columns().collect::<Vec<_>>(), [0xAA, 1]);
-    assert_eq!(hash.entities().collect::<Vec<_>>(), [(0, 7), (300, 9)]);
-    assert_eq!(found[7], Block::Ended(EndReason::Panicked));
-    assert_eq!(found[8], Block::Closed { is_last: true });
+    check_every_block(&found);
+    let Block::Ticks(ticks) = found[10] else { panic!("{:?}", found[10]) };
+    assert_eq!((ticks.first_tick(), ticks.read(Hertz(20)).filter(Result::is_ok).count()), (Some(9), 1));
     assert!(reader.next().is_none());
 }
 
@@ -154,22 +189,38 @@ fn what_earlier_builds_wrote_is_read() {
     }
 }
 
+/// Bytes that the document draws.
+fn drawn(name: &str) -> Vec<u8> {
+    let (_, block) = SPEC.split_once(&format!("```hex {name}\n")).unwrap_or_else(|| panic!("no block {name}"));
+    let (block, _) = block.split_once("```").unwrap();
+    block.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
 #[test]
 fn the_bytes_are_those_of_the_drawing() {
-    let block = |name: &str| -> Vec<u8> {
-        let (_, block) = SPEC.split_once(&format!("```hex {name}\n")).unwrap_or_else(|| panic!("no block {name}"));
-        let (block, _) = block.split_once("```").unwrap();
-        block.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
-    };
-    let mut raw = Vec::new();
-    blocks::write_world(WorldId::new(3, 1), &plan(), &mut raw);
-    blocks::write_part(WorldId::new(3, 1), 0, &mut raw);
-    blocks::write_built(&mut raw);
-    blocks::write_hash((9, 0x0102_0304, 5), &[0xAA], [(0, 7)].into_iter(), &mut raw);
-    blocks::write_closed(true, &mut raw);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
-    assert_eq!(hex(&raw), hex(&block("blocks")));
-    assert_eq!(hex(&segment_of(&[])), hex(&block("heading")));
+    let [heading, group, all] = ["heading", "group", "blocks"].map(drawn);
+    assert_eq!(hex(&every_block()), hex(&all));
+    // So few bytes are as they are in any LZ4.
+    let mut closed = Vec::new();
+    blocks::write_closed(true, &mut closed);
+    assert_eq!(hex(&segment_of(&[&closed])), hex(&[heading, group].concat()));
+}
+
+/// Promise: a recording that exists goes on being read as what it is, whatever its writer does by now.
+#[test]
+fn the_drawing_is_read_as_what_it_says() {
+    let bytes = drawn("blocks");
+    let mut from = Reader::new(&bytes);
+    let found: Vec<Block<'_>> = std::iter::from_fn(|| blocks::read(&mut from)).map(Result::unwrap).collect();
+    check_every_block(&found);
+    let segment = [drawn("heading"), drawn("group")].concat();
+    let mut reader = SegmentReader::new(&segment).unwrap();
+    assert_eq!(reader.heading(), SegmentHeading { number: 2, recording_id: 0xABCD });
+    let group = reader.next().unwrap().unwrap();
+    assert_eq!((group.at_ms, group.at), (1_500, 28));
+    assert_eq!(group.blocks().collect::<Vec<_>>(), [Ok(Block::Closed { is_last: true })]);
+    assert!(reader.next().is_none());
 }
 
 /// Whichever bit is wrong, it is found, and the groups before it are as they were.
@@ -199,7 +250,7 @@ fn a_torn_tail_is_read_up_to_its_last_whole_group() {
     let (first, whole) = (segment_of(&[&every_block()]).len(), read(&good).0);
     for length in first..good.len() {
         let (blocks, fault) = read(&good[..length]);
-        assert_eq!(blocks, whole[..9], "cut at {length}");
+        assert_eq!(blocks, whole[..whole.len() / 2], "cut at {length}");
         assert_eq!(fault, (length > first).then_some(SegmentFault::Torn { at: first }), "cut at {length}");
     }
     let mut grown = good[..first].to_vec();
