@@ -23,6 +23,7 @@ fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
         scopes_steps: 20,
         per_step: 1,
         instructions_missing: [Some("no counters".to_owned()), None],
+        ..PairFigures::default()
     };
     let plan = PreflightPlan {
         words: ["--game", "meadow"].map(str::to_owned).to_vec(),
