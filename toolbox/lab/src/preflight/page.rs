@@ -77,7 +77,7 @@ fn test_of_preflight(report: &PreflightReport) -> Markup {
                     "The change was told " code { (told_change) } ", a test switch, and the base "
                     @if told_base.is_empty() { "was not" } @else { code { (told_base) } }
                     ". So what differs is not, or not only, by what was changed in the code"
-                    @if report.is_one_program() { ": both are the same program (content " code { (change.content) } ")" }
+                    @if report.is_one_program() { ": both are the same program (content hash " code { (change.content_hash) } ")" }
                     "."
                 }
             }
@@ -85,7 +85,7 @@ fn test_of_preflight(report: &PreflightReport) -> Markup {
             section {
                 h2 { "One program, twice" }
                 p {
-                    "Base and change are the same program (content " code { (change.content) } "), so nothing can differ: what is named "
+                    "Base and change are the same program (content hash " code { (change.content_hash) } "), so nothing can differ: what is named "
                     "below is a false alarm."
                 }
             }
@@ -510,7 +510,7 @@ fn surroundings(report: &PreflightReport) -> Markup {
                 tr { th { "Ended" } td { (printable_date(report.written_unix_s)) } }
                 tr { th { "Command" } td { code { (report.command) } } }
                 @for (which, build) in [("Base", &report.base), ("Change", &report.change)] {
-                    tr { th { (which) } td { code { (build.path) } ", commit " code { (build.commit) } ", content " code { (build.content) } } }
+                    tr { th { (which) } td { code { (build.path) } ", commit " code { (build.commit) } ", content hash " code { (build.content_hash) } } }
                 }
                 tr { th { "Played" } td { (report.workload) } }
                 tr {

@@ -47,15 +47,19 @@ pub struct Identity {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct BuildIdentity {
-    content: String,
+    // The key is that of files from before.
+    #[serde(rename = "content")]
+    content_hash: String,
     words: Vec<String>,
 }
 
 impl Identity {
     /// Of runs by this plan on this machine. Reads both builds, the settings and what lies in the recording's folder, as they are now.
     pub fn new(plan: &PreflightPlan, machine: Machine) -> Self {
-        let build =
-            |path: &Path, words: &[String]| BuildIdentity { content: binaries::content(path), words: words.to_vec() };
+        let build = |path: &Path, words: &[String]| BuildIdentity {
+            content_hash: binaries::content_hash(path),
+            words: words.to_vec(),
+        };
         Self {
             base: build(&plan.base, &plan.base_words),
             change: build(&plan.change, &plan.change_words),
@@ -80,7 +84,7 @@ fn read_by(word: &str, path: &Path) -> Option<String> {
         return None;
     }
     if !path.is_dir() {
-        return Some(binaries::content(path));
+        return Some(binaries::content_hash(path));
     }
     let files = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut files: Vec<String> = files

@@ -67,8 +67,10 @@ pub struct Build {
     pub path: String,
     /// By its own word.
     pub commit: String,
-    /// A number made of the program's bytes: the same only for the same build.
-    pub content: String,
+    /// Of the program's bytes: the same only for the same build.
+    // The key is that of reports from before.
+    #[serde(rename = "content")]
+    pub content_hash: String,
 }
 
 /// What scopes of one name take in both, in the middle of all pairs.
@@ -171,7 +173,7 @@ impl PreflightReport {
         let build = |path: &Path, commit: &String| Build {
             path: path.display().to_string(),
             commit: commit.clone(),
-            content: binaries::content(path),
+            content_hash: binaries::content_hash(path),
         };
         let steps_per_pair = pairs.first().map_or(0, |pair| pair.steps.len());
         let step_s =
@@ -206,7 +208,7 @@ impl PreflightReport {
 
     /// Both are the same program, so a difference is a false alarm, or what a test switch told the change.
     pub fn is_one_program(&self) -> bool {
-        !self.base.content.is_empty() && self.base.content == self.change.content
+        !self.base.content_hash.is_empty() && self.base.content_hash == self.change.content_hash
     }
 
     /// By what it is seen that the two play differently, if they do.

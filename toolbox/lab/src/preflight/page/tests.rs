@@ -101,18 +101,18 @@ fn a_page_of_equal_builds_says_how_large_a_difference_could_be() {
 #[test]
 fn a_page_says_when_it_is_a_test_of_preflight() {
     let mut report = report_of(2.2e5, 1e5, 12);
-    (report.base.content, report.change.content) = ("1234".to_owned(), "5678".to_owned());
+    (report.base.content_hash, report.change.content_hash) = ("1234".to_owned(), "5678".to_owned());
     let is_told = |report: &PreflightReport, words_of: &str| words(report).contains(words_of);
     assert!(!is_told(&report, "A test of preflight itself") && !is_told(&report, "One program, twice"));
-    report.change.content = "1234".to_owned();
-    check(&report, &["One program, twice", "are the same program (content 1234), so nothing can differ"]);
+    report.change.content_hash = "1234".to_owned();
+    check(&report, &["One program, twice", "are the same program (content hash 1234), so nothing can differ"]);
     report.told_change = "--slow ai:work:8".to_owned();
     check(
         &report,
         &[
             "A test of preflight itself",
             "The change was told --slow ai:work:8, a test switch, and the base was not.",
-            "by what was changed in the code: both are the same program (content 1234).",
+            "by what was changed in the code: both are the same program (content hash 1234).",
             "(The test switch is not in it.)",
         ],
     );
@@ -120,7 +120,7 @@ fn a_page_says_when_it_is_a_test_of_preflight() {
     (report.told_change, report.told_base) = ("--slow ai:misses:2".to_owned(), "--slow ai:hits:2".to_owned());
     check(&report, &["told --slow ai:misses:2, a test switch, and the base --slow ai:hits:2. So"]);
     report.told_change = String::new();
-    (report.base.content, report.change.content) = (String::new(), String::new());
+    (report.base.content_hash, report.change.content_hash) = (String::new(), String::new());
     assert!(!is_told(&report, "One program, twice"), "neither could be read");
 }
 
