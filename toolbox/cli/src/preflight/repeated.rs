@@ -19,10 +19,12 @@ use crate::{
 
 /// Pages that are named in words; the file names all.
 const PAGES_TOLD_MAX: usize = 10;
+/// Lines that are named likewise; JSON has all.
+const LINES_TOLD_MAX: usize = 10;
 
 /// Many runs, of which those that are in the file already are not run again.
 pub fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, stop: &StopFlag) -> CommandResult {
-    let mut runs = RunsFile::read(&arguments.report, Identity::new(plan, Machine::by_name()));
+    let mut runs = RunsFile::read(&arguments.report, Identity::new(plan, Machine::by_name()))?;
     tell_of_others(&runs);
     while runs.counted().wants_more(count) {
         let mut report = run_once(plan, &arguments.report, stop)?;
@@ -64,6 +66,12 @@ fn verdict(counted: &CountedRuns, count: u32) -> Verdict {
 /// Of runs in the file that do not count.
 fn tell_of_others(runs: &RunsFile) {
     let (counted, file) = (runs.counted(), runs.path().display());
+    for line in counted.damaged_lines.iter().take(LINES_TOLD_MAX) {
+        remark(format_args!("note {file}:{line}: is no run: damaged, or not written to its end"));
+    }
+    if let Some(more @ 1..) = counted.damaged_lines.len().checked_sub(LINES_TOLD_MAX) {
+        remark(format_args!("note {file}: {more} more lines are no runs"));
+    }
     if counted.of_others > 0 {
         remark(format_args!(
             "note {} runs in {file} are of other builds, another game or other options, or name no machine, and do not count; --report names another folder",
@@ -80,7 +88,7 @@ fn tell_of_others(runs: &RunsFile) {
 }
 
 fn tell(counted: &CountedRuns, count: u32, path: &Path, arguments: &PreflightArguments) -> std::io::Result<()> {
-    let CountedRuns { runs, seen, unknown, pages, of_others, of_other_machines, .. } = counted;
+    let CountedRuns { runs, seen, unknown, pages, of_others, of_other_machines, damaged_lines, .. } = counted;
     let said = counted.said();
     if said < count {
         remark(format_args!(
@@ -93,7 +101,7 @@ fn tell(counted: &CountedRuns, count: u32, path: &Path, arguments: &PreflightArg
         return say(json!({
             "runs": runs, "runs_that_could_say_something": said, "runs_that_saw_something": seen,
             "runs_that_could_say_nothing": unknown, "runs_of_others": of_others, "runs_of_other_machines": of_other_machines,
-            "pages": pages, "file": path,
+            "damaged_lines": damaged_lines, "pages": pages, "file": path,
         }));
     }
     let file = path.display();

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Runs count where all that they were of is the same and machines are alike; others in the file are told apart by why they do not. Lines
-//! are appended and never changed. One that was not written to its end is no run, and the next one begins on a line of its own.
+//! are appended and never changed. One that was not written to its end is no run, and the next one begins on a line of its own. A line
+//! that is no run is told by its number, unless it is the last and torn: the runs that were in it are made again, and may take hours.
 //!
 //! Wanted are runs that could have said something: what a busy host leaves no room to be seen in raises no alarm, and is no proof that
 //! there would be none. So those that could say nothing are counted apart, and made again, up to a maximum.
@@ -111,13 +112,24 @@ pub struct CountedRuns {
     /// Lines of another machine, which do not count either, and in what the last of them is unlike this one.
     pub of_other_machines: u32,
     pub machine_differences: Vec<String>,
+    /// Numbers of lines that are no run [>= 1].
+    pub damaged_lines: Vec<usize>,
 }
 
 impl CountedRuns {
-    fn read(text: &str, identity: &Identity) -> Self {
+    fn read(bytes: &[u8], identity: &Identity) -> Self {
         let mut counted = Self::default();
-        for line in text.lines().filter(|line| !line.is_empty()) {
-            let Ok(run) = serde_json::from_str::<Value>(line) else { continue };
+        for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let Ok(run) = serde_json::from_slice::<Value>(line) else {
+                // A writer died in the middle of a line without an end.
+                if !is_torn(line) {
+                    counted.damaged_lines.push(number);
+                }
+                continue;
+            };
             let of = Identity::deserialize(&run["of"]).ok().filter(|of| identity.is_of_the_same(of));
             let Some(of) = of else {
                 counted.of_others += 1;
@@ -154,9 +166,22 @@ impl CountedRuns {
     }
 }
 
+/// Whether the last line has no end.
+fn is_torn(bytes: &[u8]) -> bool {
+    bytes.last().is_some_and(|last| *last != b'\n')
+}
+
 /// So many runs are made at most, if so many are wanted that could say something.
 pub fn runs_max(count: u32) -> u32 {
     count.saturating_mul(TRIES)
+}
+
+/// Why nobody knows which runs have been made.
+#[derive(Debug, thiserror::Error)]
+#[error("runs that are kept in {} cannot be read: {cause}; name another folder with --report, or remove the file", path.display())]
+pub struct RunsFileError {
+    path: PathBuf,
+    cause: io::Error,
 }
 
 /// The file of runs in one folder, and those in it that count.
@@ -170,12 +195,18 @@ pub struct RunsFile {
 }
 
 impl RunsFile {
-    /// Counts the runs of this identity in the folder's file. One that is missing or cannot be read has none.
-    pub fn read(folder: &Path, identity: Identity) -> Self {
+    /// Counts the runs of this identity in the folder's file. One that is missing has none.
+    ///
+    /// # Errors
+    /// If it is there and cannot be read: runs in it may have taken hours, and nobody is to make them again without a word.
+    pub fn read(folder: &Path, identity: Identity) -> Result<Self, RunsFileError> {
         let path = folder.join(FILE);
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let counted = CountedRuns::read(&text, &identity);
-        Self { path, identity, counted, is_torn: !text.is_empty() && !text.ends_with('\n') }
+        let bytes = match std::fs::read(&path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(|cause| RunsFileError { path: path.clone(), cause })?,
+        };
+        let counted = CountedRuns::read(&bytes, &identity);
+        Ok(Self { path, identity, counted, is_torn: is_torn(&bytes) })
     }
 
     pub fn path(&self) -> &Path {
@@ -288,10 +319,10 @@ mod tests {
             "{\"run\": 4, \"ver".to_owned(),
         ];
         let identity = Identity::new(&plan("--game duel"), here());
-        let counted = CountedRuns::read(&text.concat(), &identity);
+        let counted = CountedRuns::read(text.concat().as_bytes(), &identity);
         let expect = CountedRuns { runs: 3, seen: 1, unknown: 1, of_others: 2, ..CountedRuns::default() };
         assert_eq!(counted, expect, "lines of builds that kept no pages count, too");
-        assert_eq!(CountedRuns::read("", &identity), CountedRuns::default());
+        assert_eq!(CountedRuns::read(b"", &identity), CountedRuns::default());
 
         let mut nobodys = ours.clone();
         nobodys.as_object_mut().unwrap().remove("machine");
@@ -300,7 +331,7 @@ mod tests {
             line(&of("--game duel", Machine { memory_mb: 4_001, ..here() }), json!([]), Verdict::None),
             line(&nobodys, json!([]), Verdict::None),
         ];
-        let counted = CountedRuns::read(&text.concat(), &identity);
+        let counted = CountedRuns::read(text.concat().as_bytes(), &identity);
         assert_eq!((counted.runs, counted.of_other_machines, counted.of_others), (1, 1, 1), "{counted:?}");
         assert_eq!(counted.machine_differences, ["processor: Xeon and EPYC"]);
     }
@@ -324,7 +355,7 @@ mod tests {
     #[test]
     fn runs_behind_a_torn_line_count() {
         let folder = TestFolder::new("torn");
-        let open = || RunsFile::read(&folder.0, Identity::new(&plan("--game duel"), here()));
+        let open = || RunsFile::read(&folder.0, Identity::new(&plan("--game duel"), here())).unwrap();
         std::fs::write(folder.0.join(FILE), "{\"run\": 1, \"ver").unwrap();
         let mut report = PreflightReport::new(&plan("--game duel"), &[PairFigures::default()]);
         let mut runs = open();
@@ -335,7 +366,29 @@ mod tests {
             runs.append(&report, page.as_deref()).unwrap();
         }
         assert_eq!(runs.counted().runs, 2);
-        assert_eq!(open().counted(), runs.counted());
+        // The torn line is not the last one any more.
+        let expect = CountedRuns { runs: 2, damaged_lines: vec![1], ..CountedRuns::default() };
+        assert_eq!(open().counted(), &expect);
+    }
+
+    /// Promise: whatever became of the file, the runs in it that are whole count, and what does not is told.
+    #[test]
+    fn lines_that_are_damaged_are_told_and_a_file_that_cannot_be_read_is_no_empty_one() {
+        let folder = TestFolder::new("damaged");
+        let read = || RunsFile::read(&folder.0, Identity::new(&plan("--game duel"), here()));
+        assert_eq!(read().unwrap().counted(), &CountedRuns::default(), "there is none yet");
+        let whole = json!({"of": Identity::new(&plan("--game duel"), here()), "seen": [], "verdict": Verdict::None});
+        let whole = format!("{whole}\n").into_bytes();
+        let damaged = [&b"\xFF"[..], &whole].concat();
+        let torn = &whole[..whole.len() / 2];
+        std::fs::write(folder.0.join(FILE), [&whole[..], &damaged, b"no JSON\n\n", &whole, torn].concat()).unwrap();
+        let runs = read().unwrap();
+        assert_eq!((runs.counted().runs, &runs.counted().damaged_lines[..], runs.is_torn), (2, &[2, 3][..], true));
+
+        std::fs::remove_file(folder.0.join(FILE)).unwrap();
+        std::fs::create_dir(folder.0.join(FILE)).unwrap();
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains("runs.jsonl cannot be read: Is a directory"), "{error}");
     }
 
     /// Plays runs with these verdicts, as far as more are wanted; how many that were, how many could say something, and how many saw it.
