@@ -13,7 +13,7 @@ use throng_bots::Joins;
 use throng_game::{Arguments, GameOption};
 use throng_history::Machine;
 use throng_lab::{
-    against::{EarlierReport, WantedLoad},
+    against::{Comparison, EarlierReport, WantedLoad},
     daily::CRASHES,
     history,
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
@@ -247,10 +247,13 @@ fn tell_against(run: &LoadRun, earlier: &EarlierReport) {
     for difference in &earlier.machine_differences {
         remark(format_args!("note across machines: {difference}"));
     }
-    if let Some(unlike) = earlier.unlike(&run.report) {
+    let Comparison { unlike, rows } = match earlier.compare(&run.report) {
+        Ok(comparison) => comparison,
+        Err(error) => return remark(format_args!("note {error}")),
+    };
+    if let Some(unlike) = unlike {
         remark(format_args!("note {unlike}"));
     }
-    let rows = earlier.rows(&run.report);
     if rows.is_empty() {
         return remark("note this run does not say what a tick took: there is nothing to compare");
     }

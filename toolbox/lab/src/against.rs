@@ -12,6 +12,8 @@ use throng_history::Machine;
 use crate::earlier_runs::{self, RunFigures};
 use crate::load_report::{LoadReport, condition};
 
+pub use crate::earlier_runs::ReadError;
+
 /// An earlier run, read from its `report.json`.
 #[derive(Debug)]
 pub struct EarlierReport {
@@ -24,8 +26,17 @@ pub struct EarlierReport {
 /// Why a run is not held against another.
 #[derive(Debug, thiserror::Error)]
 pub enum AgainstError {
-    #[error("--against {}: is no report of a load run that says what a tick took; name the report.json of one", path.display())]
-    NoReport { path: PathBuf },
+    #[error("--against {}: {cause}; name the report.json of a load run, or its folder", path.display())]
+    Read { path: PathBuf, cause: ReadError },
+    #[error("--against {}: that run {why}; name one that came to its end", path.display())]
+    NotWhole { path: PathBuf, why: &'static str },
+    #[error(
+        "--against {}: does not say what a tick took: it is no report of a load run, or of one whose server recorded nothing; name another",
+        path.display()
+    )]
+    NoTimes { path: PathBuf },
+    #[error("--against {}: what this run reports cannot be held against it: {cause}", path.display())]
+    ThisRun { path: PathBuf, cause: serde_json::Error },
     #[error(
         "--against {}: was on another machine, and its figures say nothing about this one ({}); run it here, or go on with --across-machines",
         path.display(), differences.join("; ")
@@ -49,6 +60,15 @@ pub struct WantedLoad<'w> {
     pub npcs: Option<u32>,
 }
 
+/// A run beside an earlier one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Why the two are hardly comparable, if they are not. The run may have come out otherwise than it was to.
+    pub unlike: Option<String>,
+    /// All subsystems of both, those that took most first, the whole tick before them. None if this run does not say what a tick took.
+    pub rows: Vec<AgainstRow>,
+}
+
 /// What a subsystem took in both runs (µs per tick); none where it was not there.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct AgainstRow {
@@ -69,8 +89,16 @@ impl EarlierReport {
     /// Reads a report, or the one in a folder. Refuses one of a machine that is unlike `here`, unless `across_machines`.
     pub fn read(path: &Path, here: &Machine, across_machines: bool) -> Result<Self, AgainstError> {
         let path = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
-        let figures = earlier_runs::read(&path).filter(|figures| figures.tells() && figures.is_whole());
-        let Some(figures) = figures else { return Err(AgainstError::NoReport { path }) };
+        let figures = match earlier_runs::read(&path) {
+            Ok(figures) => figures,
+            Err(cause) => return Err(AgainstError::Read { path, cause }),
+        };
+        if let Some(why) = figures.not_whole() {
+            return Err(AgainstError::NotWhole { path, why });
+        }
+        if !figures.tells() {
+            return Err(AgainstError::NoTimes { path });
+        }
         let differences = figures.machine.differences(here);
         if !differences.is_empty() && !across_machines {
             return Err(AgainstError::OtherMachine { path, differences });
@@ -119,9 +147,17 @@ impl EarlierReport {
         })
     }
 
-    /// After a run: why the two are hardly comparable, if they are not. It may have come out otherwise than it was to.
-    pub fn unlike(&self, report: &LoadReport) -> Option<String> {
-        let mut now = figures_of(report);
+    /// After a run: both beside each other.
+    ///
+    /// # Errors
+    /// If what the run's server said is not what a report says, as where it is of another build.
+    pub fn compare(&self, report: &LoadReport) -> Result<Comparison, AgainstError> {
+        let now = serde_json::to_value(report).and_then(serde_json::from_value::<RunFigures>);
+        let now = now.map_err(|cause| AgainstError::ThisRun { path: self.path.clone(), cause })?;
+        Ok(Comparison { rows: self.rows(&now), unlike: self.unlike(now) })
+    }
+
+    fn unlike(&self, mut now: RunFigures) -> Option<String> {
         if self.figures.conditions.is_empty() {
             // It is of a build that did not tell them.
             now.conditions.clear();
@@ -137,9 +173,7 @@ impl EarlierReport {
         }
     }
 
-    /// All subsystems of both, those that took most first, the whole tick before them. None if this run does not say what a tick took.
-    pub fn rows(&self, report: &LoadReport) -> Vec<AgainstRow> {
-        let now = figures_of(report);
+    fn rows(&self, now: &RunFigures) -> Vec<AgainstRow> {
         if !now.tells() {
             return Vec::new();
         }
@@ -157,11 +191,6 @@ impl EarlierReport {
         });
         std::iter::once(whole).chain(rows).collect()
     }
-}
-
-/// A report that cannot be read back has figures of nothing.
-fn figures_of(report: &LoadReport) -> RunFigures {
-    serde_json::to_value(report).and_then(serde_json::from_value).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -195,8 +224,60 @@ mod tests {
         assert!(error.contains("processor: Xeon and EPYC") && error.contains("--across-machines"), "{error}");
         assert_eq!(read("wanted", &other.to_string(), true).unwrap().machine_differences.len(), 1);
         assert!(read("alike", &figures().to_string(), false).unwrap().machine_differences.is_empty());
-        let error = read("none", "{}", true).unwrap_err().to_string();
-        assert!(error.contains("is no report of a load run"), "{error}");
+    }
+
+    /// Promise: whoever names the wrong thing hears which mistake it is.
+    #[test]
+    fn what_is_no_report_to_compare_with_says_why() {
+        let refused = |name: &str, text: &str, why: &str| {
+            let error = read(name, text, true).unwrap_err().to_string();
+            assert!(error.starts_with("--against /") && error.contains(why), "{name}: {error}");
+        };
+        let with = |key: &str, value: Value| {
+            let mut figures = figures();
+            figures[key] = value;
+            figures.to_string()
+        };
+        refused(
+            "another-command",
+            "{\"passed\":true}",
+            "report.json: does not say what a tick took: it is no report of a load",
+        );
+        refused("nothing-recorded", &with("categories_us_per_tick", json!({})), "of one whose server recorded nothing");
+        refused("broken", "{\"ticks\":7", "is no report of a load run: EOF while parsing");
+        refused("other-types", &with("ticks", "seven".into()), "is no report of a load run: invalid type: string");
+        refused(
+            "stopped",
+            &with("interrupted", true.into()),
+            "that run was stopped before its end; name one that came to its end",
+        );
+        refused("died", &with("ended_early", json!({"process": "serve"})), "that run lost its server or its bots;");
+        refused("not-filled", &with("not_filled", json!({"players": 3})), "that run never had all its players;");
+
+        let read = |path: &Path| EarlierReport::read(path, &Machine::default(), true).unwrap_err().to_string();
+        let error = read(Path::new("/nowhere/report.json"));
+        let expect = "--against /nowhere/report.json: cannot be read: No such file or directory (os error 2); name the report.json of a load \
+                      run, or its folder";
+        assert_eq!(error, expect);
+        assert!(read(Path::new("/dev/null")).contains("/dev/null: is no file; name"));
+        let large = std::env::temp_dir().join(format!("throng-against-large-{}", std::process::id()));
+        std::fs::File::create(&large).unwrap().set_len(earlier_runs::REPORT_BYTES_MAX + 1).unwrap();
+        let error = read(&large);
+        std::fs::remove_file(&large).unwrap();
+        assert!(error.contains("has 67108865 bytes, and a report has 67108864 at most"), "{error}");
+    }
+
+    /// Promise: figures that cannot be read are not taken for none.
+    #[test]
+    fn a_run_that_does_not_speak_as_reports_do_is_told() {
+        let earlier = read("this-run", &figures().to_string(), false).unwrap();
+        let mut now = figures();
+        now["scopes_us_per_tick"] = json!({"ai": "much"});
+        let error = earlier.compare(&serde_json::from_value(now).unwrap()).unwrap_err().to_string();
+        assert!(
+            error.contains("what this run reports cannot be held against it: invalid type: string \"much\""),
+            "{error}"
+        );
     }
 
     #[test]
@@ -205,7 +286,7 @@ mod tests {
         let mut now = figures();
         now["scopes_us_per_tick"] = json!({"ai": 18.0, "shots": 3.0});
         let mut report: LoadReport = serde_json::from_value(now).unwrap();
-        let rows = earlier.rows(&report);
+        let Comparison { unlike, rows } = earlier.compare(&report).unwrap();
         let told: Vec<_> =
             rows.iter().map(|row| (row.subsystem.as_str(), row.before_us, row.after_us, row.change())).collect();
         assert_eq!(
@@ -217,13 +298,14 @@ mod tests {
                 ("net", Some(1.0), None, None)
             ]
         );
-        assert_eq!(earlier.unlike(&report), None);
+        assert_eq!(unlike, None);
         report.conditions = [("saves".to_owned(), "none".to_owned())].into();
-        assert_eq!(earlier.unlike(&report), None, "the earlier one does not tell them");
+        assert_eq!(earlier.compare(&report).unwrap().unlike, None, "the earlier one does not tell them");
         report.players_connected = 20;
-        let told = earlier.unlike(&report).unwrap();
+        let other = earlier.compare(&report).unwrap();
+        let told = other.unlike.unwrap();
         assert!(told.contains("by 10 players") && told.contains("by 20 players"), "{told}");
-        assert_eq!(earlier.rows(&report), rows, "it is told, and takes nothing away");
+        assert_eq!(other.rows, rows, "it is told, and takes nothing away");
     }
 
     /// Promise: what came of a run is heard of, also where it is nothing to compare.
@@ -234,11 +316,12 @@ mod tests {
         now["ended_early"] = json!({"process": "serve", "during": "measuring"});
         now["players_connected"] = 0.into();
         let mut report: LoadReport = serde_json::from_value(now).unwrap();
-        let told = earlier.unlike(&report).unwrap();
+        let Comparison { unlike, rows } = earlier.compare(&report).unwrap();
+        let told = unlike.unwrap();
         assert!(told.contains("did not come to its end"), "{told}");
-        assert_eq!(earlier.rows(&report).len(), 3, "what it took until then");
+        assert_eq!(rows.len(), 3, "what it took until then");
         report.ticks = 0;
-        assert_eq!(earlier.rows(&report), []);
+        assert_eq!(earlier.compare(&report).unwrap().rows, []);
     }
 
     /// Promise: who asks for another load hears of it before the run, with both and what to say.

@@ -8,6 +8,7 @@
 //! report is not worth less because an old one beside it is broken. Cost: some milliseconds for each report there.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +23,7 @@ pub(crate) const RUNS_MAX: usize = 50;
 /// Neighbours that are looked at: a folder of everything is no place of reports.
 const FOLDERS_MAX: usize = 1_000;
 /// A report of a day has 86,400 seconds of 400 bytes.
-const REPORT_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const REPORT_BYTES_MAX: u64 = 64 << 20;
 /// As many more or fewer players are the same load, as a share.
 const PLAYERS_DIFFER_MAX: f64 = 0.05;
 
@@ -70,7 +71,20 @@ impl RunFigures {
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        !self.interrupted && self.not_filled.is_none() && self.ended_early.is_none()
+        self.not_whole().is_none()
+    }
+
+    /// What became of it instead, as the end of a sentence that begins with the run.
+    pub(crate) fn not_whole(&self) -> Option<&'static str> {
+        if self.not_filled.is_some() {
+            Some("never had all its players")
+        } else if self.ended_early.is_some() {
+            Some("lost its server or its bots")
+        } else if self.interrupted {
+            Some("was stopped before its end")
+        } else {
+            None
+        }
     }
 
     /// Whether the two can be held against each other.
@@ -112,7 +126,7 @@ pub(crate) fn beside(folder: &Path, own: RunFigures) -> Vec<RunFigures> {
         None => folder,
     };
     let folders = std::fs::read_dir(parent).into_iter().flatten().flatten().take(FOLDERS_MAX);
-    let read = folders.filter_map(|entry| read(&entry.path().join("report.json")));
+    let read = folders.filter_map(|entry| read(&entry.path().join("report.json")).ok());
     let mut runs: Vec<_> = read.filter(|run| run.tells() && run.is_whole() && run.is_like(&own)).collect();
     runs.sort_by_key(|run| run.written_unix_s);
     runs.drain(..runs.len().saturating_sub(RUNS_MAX - 1));
@@ -120,13 +134,32 @@ pub(crate) fn beside(folder: &Path, own: RunFigures) -> Vec<RunFigures> {
     runs
 }
 
-pub(crate) fn read(path: &Path) -> Option<RunFigures> {
-    let about = std::fs::metadata(path).ok().filter(|about| about.is_file() && about.len() <= REPORT_BYTES_MAX)?;
-    let mut run: RunFigures = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+/// Why a report cannot be read, as the end of a sentence that begins with its path.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("is no file")]
+    NoFile,
+    #[error("has {bytes} bytes, and a report has {REPORT_BYTES_MAX} at most")]
+    TooLarge { bytes: u64 },
+    #[error("is no report of a load run: {0}")]
+    NoReport(#[from] serde_json::Error),
+}
+
+pub(crate) fn read(path: &Path) -> Result<RunFigures, ReadError> {
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(ReadError::NoFile);
+    }
+    if about.len() > REPORT_BYTES_MAX {
+        return Err(ReadError::TooLarge { bytes: about.len() });
+    }
+    let mut run: RunFigures = serde_json::from_slice(&std::fs::read(path)?)?;
     if run.written_unix_s == 0 {
         run.written_unix_s = about.modified().map_or(0, unix_s);
     }
-    Some(run)
+    Ok(run)
 }
 
 pub(crate) fn unix_s(at: SystemTime) -> u64 {
