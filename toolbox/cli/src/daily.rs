@@ -22,7 +22,7 @@ use throng_platform::signals;
 
 use crate::{
     executable::Executable,
-    load::{LoadArguments, NO_HISTORY, keep_in_history, measure, remove_folder, tell_run},
+    load::{LoadArguments, keep_in_history, measure, remove_folder, tell_run},
     outcome::{CommandResult, Verdict},
     output::{remark, say},
     played::Played,
@@ -116,13 +116,12 @@ fn one_run(
     Ok(DayRun::of(&run, day, history, executable.name))
 }
 
-/// Keeps a run, and asks what its history says of it: where it cannot be kept, the latest there is another run.
+/// Keeps a run, and asks what its history says of it.
 fn own_history(arguments: &LoadArguments, run: &LoadRun) -> Result<Option<OwnHistory>, Box<dyn Error>> {
-    if arguments.history == Path::new(NO_HISTORY) {
-        return Ok(None);
+    match keep_in_history(arguments, run)? {
+        Some(kept) => Ok(history::of_kept(&kept.record, &arguments.history)?),
+        None => Ok(None),
     }
-    keep_in_history(arguments, run)?;
-    Ok(history::of_run(run, &arguments.history)?)
 }
 
 /// The day in some lines, for a person. Paths in it are relative to its folder.

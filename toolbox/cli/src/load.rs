@@ -15,7 +15,7 @@ use throng_history::Machine;
 use throng_lab::{
     against::{Comparison, EarlierReport, WantedLoad},
     daily::CRASHES,
-    history,
+    history::{self, Kept},
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
     load_report::condition,
     report,
@@ -38,7 +38,7 @@ use crate::{
 const MEASURED_S_MIN: u32 = 60;
 
 /// Of `--history`: keep the run nowhere.
-pub const NO_HISTORY: &str = "none";
+const NO_HISTORY: &str = "none";
 
 /// Where a run's report goes, if nobody says so.
 const REPORT: &str = "reports/load";
@@ -178,19 +178,20 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     Ok(verdict)
 }
 
-/// Appends a run to the history, unless the command line says that it is kept nowhere.
-pub fn keep_in_history(arguments: &LoadArguments, run: &LoadRun) -> Result<(), Box<dyn std::error::Error>> {
+/// Appends a run to the history, unless the command line says that it is kept nowhere. None of a run that is not kept.
+pub fn keep_in_history(arguments: &LoadArguments, run: &LoadRun) -> Result<Option<Kept>, Box<dyn std::error::Error>> {
     if arguments.history == Path::new(NO_HISTORY) {
-        return Ok(());
+        return Ok(None);
     }
-    match history::keep(run, &arguments.history)? {
-        Some(path) => remark(format_args!("kept in {}", path.display())),
+    let kept = history::keep(run, &arguments.history)?;
+    match &kept {
+        Some(kept) => remark(format_args!("kept in {}", kept.path.display())),
         None if run.report.conditions.contains_key(condition::FAULTS) => {
             remark("not kept in the history, since faults were injected");
         }
         None => {}
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// One run, with its report in this folder. Returns its page, too. `recordings`: where the server records what enters its

@@ -22,14 +22,21 @@ use crate::{history_page, report};
 pub use throng_history::commit_order::CommitOrder;
 pub use throng_history::store::{Contents, read};
 
+/// A run that was kept, and the file that it is in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    pub path: PathBuf,
+    pub record: Record,
+}
+
 /// Keeps a run in a history. None is kept of a run that was not whole, whose server recorded nothing, or that had faults injected: it
 /// says nothing of what a tick takes.
-pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<Kept>, StoreError> {
     // As the report has it, if one was written: a second calibration would say something else on a busy host.
     let told = run.report.more.get("machine").map(|told| serde_json::from_value(told.clone())).transpose()?;
     let machine = told.unwrap_or_else(Machine::here);
     let record = record(&run.report, machine, unix_s(std::time::SystemTime::now()))?;
-    record.map(|record| store::append(folder, &record)).transpose()
+    record.map(|record| Ok(Kept { path: store::append(folder, &record)?, record })).transpose()
 }
 
 fn record(report: &LoadReport, machine: Machine, written_unix_s: u64) -> Result<Option<Record>, serde_json::Error> {
@@ -98,23 +105,19 @@ pub struct OwnHistory {
 /// Runs that are usual: the latest before a run.
 pub const USUAL_RUNS: usize = 20;
 
-/// What the history in `folder`, in which the run was kept last, says of it. None of a run that is not kept.
-pub fn of_run(run: &LoadRun, folder: &Path) -> Result<Option<OwnHistory>, StoreError> {
-    // It is known by what was played; the machine is that of the store's own record.
-    let kept = record(&run.report, Machine::default(), unix_s(std::time::SystemTime::now()))?;
-    Ok(match kept {
-        Some(kept) => {
-            let records = read(folder)?.records;
-            own_history(&kept, &records, &CommitOrder::around(folder, &records))
-        }
-        None => None,
-    })
+/// What the history in `folder` says of a run that was kept there. None if it is not there any more.
+pub fn of_kept(record: &Record, folder: &Path) -> Result<Option<OwnHistory>, StoreError> {
+    let records = read(folder)?.records;
+    Ok(own_history(record, &records, &CommitOrder::around(folder, &records)))
 }
 
 fn own_history(kept: &Record, records: &[Record], order: &CommitOrder) -> Option<OwnHistory> {
-    let itself = records.iter().rfind(|other| other.load() == kept.load())?;
-    let is_like = |other: &&Record| other.load() == itself.load() && other.machine.is_like(&itself.machine);
-    let like: Vec<Record> = records.iter().filter(is_like).cloned().collect();
+    let is_like = |other: &&Record| other.load() == kept.load() && other.machine.is_like(&kept.machine);
+    let mut like: Vec<Record> = records.iter().filter(is_like).cloned().collect();
+    // Not by its figures: a number that has been text may be another in its last digit.
+    let is_kept = |other: &Record| (other.written_unix_s, &other.commit) == (kept.written_unix_s, &kept.commit);
+    // Another host may have kept more in the meantime.
+    like.truncate(like.iter().rposition(is_kept)? + 1);
     let findings = Findings::in_order(&like, order);
     let all_us = |run: &Record| run.times_us.values().sum::<f64>();
     let (itself, before) = like.split_last()?;
@@ -419,6 +422,25 @@ mod tests {
         records.push(kept.clone());
         let own = own_history(&kept, &records, &order).unwrap();
         assert_eq!((own.runs, own.usual_us, own.changes.len()), (1, None, 0), "{own:?}");
+    }
+
+    /// Promise: what other hosts keep in the same folder at the same time changes nothing that is said of a run.
+    #[test]
+    fn a_run_is_itself_whatever_is_kept_after_it() {
+        let mut records = records();
+        records.iter_mut().for_each(|record| record.machine.cpu = "EPYC".to_owned());
+        let (kept, order) = (records[29].clone(), CommitOrder::unknown("a test's"));
+        let own = own_history(&kept, &records, &order).unwrap();
+        let mut later = Record { written_unix_s: kept.written_unix_s + 1, ..kept.clone() };
+        later.times_us.values_mut().for_each(|us| *us *= 2.0);
+        let elsewhere = Machine { cpu: "Xeon".to_owned(), ..kept.machine.clone() };
+        records.extend([Record { machine: elsewhere, ..later.clone() }, later]);
+        assert_eq!(own_history(&kept, &records, &order), Some(own));
+        assert_eq!(
+            own_history(&Record { commit: "none".to_owned(), ..kept }, &records, &order),
+            None,
+            "it is not there"
+        );
     }
 
     /// Promise: a slowdown counts until it is usual, or until the subsystem becomes faster.
