@@ -79,8 +79,8 @@ struct Outcome {
     shift_percent: Option<f64>,
     low_percent: Option<f64>,
     high_percent: Option<f64>,
-    /// Shift over all steps; `None` if there is no interval.
-    uncut_percent: Option<f64>,
+    /// The untrimmed shift; `None` if there is no interval.
+    untrimmed_percent: Option<f64>,
     verdict: String,
     pairs: u64,
     undisturbed_share: f64,
@@ -234,7 +234,7 @@ fn outcome(plant: &Plant, report: &Value, took_s: f64) -> Outcome {
         shift_percent: of_plant["shift_percent"].as_f64(),
         low_percent: of_plant["low_percent"].as_f64(),
         high_percent: of_plant["high_percent"].as_f64(),
-        uncut_percent: of_plant["uncut_percent"].as_f64(),
+        untrimmed_percent: of_plant["untrimmed_percent"].as_f64(),
         verdict: of_plant["verdict"].as_str().unwrap_or("not there").to_owned(),
         pairs: report["findings"]["pairs"].as_u64().unwrap_or(0),
         undisturbed_share: report["findings"]["undisturbed_share"].as_f64().unwrap_or(0.0),
@@ -276,11 +276,11 @@ fn usage(file: &Path, words: &str) -> XtaskError {
 
 fn row(outcome: &Outcome) -> String {
     let Outcome { plant, found, named, also, verdict, pairs, took_s, .. } = outcome;
-    let Outcome { shift_percent, low_percent, high_percent, uncut_percent, .. } = outcome;
+    let Outcome { shift_percent, low_percent, high_percent, untrimmed_percent, .. } = outcome;
     let percent = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:+.2}"));
     let word = |is: &bool| if *is { "yes" } else { "no" };
     format!(
-        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>8} {:<10} {:>6} {:>6.0} {:>5.0}  {}",
+        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>11} {:<10} {:>6} {:>6.0} {:>5.0}  {}",
         plant.game,
         plant.subsystem,
         plant.kind,
@@ -291,7 +291,7 @@ fn row(outcome: &Outcome) -> String {
         percent(low_percent),
         percent(high_percent),
         outcome.interval_covers_plant().map_or("-", |is| word(&is)),
-        percent(uncut_percent),
+        percent(untrimmed_percent),
         verdict,
         pairs,
         100.0 * outcome.undisturbed_share,
@@ -302,7 +302,7 @@ fn row(outcome: &Outcome) -> String {
 
 fn table(done: &[Outcome]) -> String {
     let mut lines = vec![format!(
-        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>8} {:<10} {:>6} {:>6} {:>5}  also named",
+        "{:<9} {:<28} {:<6} {:>5} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>11} {:<10} {:>6} {:>6} {:>5}  also named",
         "game",
         "subsystem",
         "kind",
@@ -313,7 +313,7 @@ fn table(done: &[Outcome]) -> String {
         "low %",
         "high %",
         "covers",
-        "all %",
+        "untrimmed %",
         "verdict",
         "pairs",
         "quiet%",

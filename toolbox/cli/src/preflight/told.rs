@@ -88,7 +88,7 @@ fn tell_beside_the_verdict(report: &PreflightReport) -> Result<(), Box<dyn Error
     let untrimmed: Vec<String> =
         report.untrimmed_outside().map(|(finding, percent)| format!("{} {percent:+.1} %", finding.name)).collect();
     if !untrimmed.is_empty() {
-        say(format_args!("of all steps, outside of the interval and not judged: {}", untrimmed.join(", ")))?;
+        say(format_args!("untrimmed, outside of the interval and not judged: {}", untrimmed.join(", ")))?;
     }
     for count in report.counts_that_differ() {
         say(format_args!("{}; it changes no exit status", count.in_words(report.per)))?;
@@ -141,7 +141,7 @@ fn table(findings: &[Finding]) -> TextTable {
         Column::float("shift %", "shift_percent", 2),
         Column::float("low %", "low_percent", 2),
         Column::float("high %", "high_percent", 2),
-        Column::float("of all steps %", "uncut_percent", 2),
+        Column::float("untrimmed %", "untrimmed_percent", 2),
         Column::text("verdict", "verdict"),
     ]);
     let percent = |percent: Option<f64>| percent.map_or(Cell::Empty, Cell::Float);

@@ -153,7 +153,7 @@ fn what_differs(report: &PreflightReport) -> Markup {
                 }
                 @if !untrimmed.is_empty() {
                     li {
-                        "Of all steps, outside of their intervals and so not judged: " (untrimmed.join(", "))
+                        "Untrimmed, outside of their intervals and so not judged: " (untrimmed.join(", "))
                         ". It is a rare stall, or what the host did to single steps; see below."
                     }
                 }
@@ -177,7 +177,7 @@ fn sentence(finding: &Finding, per: Per) -> Markup {
     let interval = html! { @if let (Some(low), Some(high)) = (finding.low_percent, finding.high_percent) {
     (signed(low)) " to " (signed(high)) } };
     let untrimmed = html! { @if let Some(untrimmed) = finding.untrimmed_percent_outside() {
-    " Of all steps: " (signed(untrimmed)) ", outside of the interval." } };
+    " Untrimmed: " (signed(untrimmed)) ", outside of the interval." } };
     html! {
         (name)
         @match verdict {
@@ -241,7 +241,7 @@ fn what_it_cannot_see(report: &PreflightReport) -> Markup {
                 li {
                     (trimming_in_words()) "."
                     @if subsystems.iter().any(|finding| finding.untrimmed_percent_outside().is_some()) {
-                        " Where the shift of all steps lies outside of the interval, it is shown beside it, without a verdict: what the host did to "
+                        " Where the untrimmed shift lies outside of the interval, it is shown beside it, without a verdict: what the host did to "
                         "single steps is in it, too."
                     }
                 }
@@ -365,7 +365,7 @@ fn findings(findings: &[Finding], per: Per) -> Markup {
         table {
             tr {
                 th { "Name" } th { "Verdict" } th.n { "Shift" } th { "Interval" } th.n { "Low" } th.n { "High" }
-                @if is_untrimmed_shown { th.n { "Of all steps" } }
+                @if is_untrimmed_shown { th.n { "Untrimmed" } }
                 th.n { "Share" } th.n { "Base, µs" } th.n { "Change, µs" }
             }
             @for finding in findings {
@@ -420,21 +420,18 @@ fn categories(report: &PreflightReport) -> Markup {
 fn legend(per: Per) -> Markup {
     let whole = format!("the whole {per}");
     let words = [
-        (
-            "shift",
-            "how much more of its own time the change takes, by the steps that are left after the cut".to_owned(),
-        ),
+        ("shift", "how much more of its own time the change takes, by the steps that trimming leaves".to_owned()),
         (
             "interval, low, high",
             format!(
-                "of that shift; all that are judged hold at once, but in one run of {}; not of what was cut off. In the picture the line is 0, and \
+                "of that shift; all that are judged hold at once, but in one run of {}; not of what was trimmed. In the picture the line is 0, and \
                  to the right is slower",
                 grouped(FALSE_ALARMS_ONE_IN)
             ),
         ),
         (
-            "of all steps",
-            "the shift with nothing cut off, where it lies outside of the interval; it is not judged".to_owned(),
+            "untrimmed",
+            "the shift with nothing left out, where it lies outside of the interval; it is not judged".to_owned(),
         ),
         ("share", "of the time of all scopes, in the build in which it is more".to_owned()),
         (
@@ -447,7 +444,7 @@ fn legend(per: Per) -> Markup {
         ("new, gone", "it is in the change alone, or in the base alone".to_owned()),
         (
             "none seen",
-            "no difference was seen; there may be one within the interval, or in what was cut off".to_owned(),
+            "no difference was seen; there may be one within the interval, or in what was trimmed".to_owned(),
         ),
         (
             "cannot be said",

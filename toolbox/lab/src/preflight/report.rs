@@ -234,7 +234,7 @@ impl PreflightReport {
         if self.counts_that_differ().next().is_none() { "no difference seen" } else { "no difference in time seen" }
     }
 
-    /// Subsystems whose shift of all steps lies outside of their interval, with that shift. Not those of which something was
+    /// Subsystems whose untrimmed shift lies outside of their interval, with that shift. Not those of which something was
     /// seen, and not the whole: what is said of each of these says it there.
     pub fn untrimmed_outside(&self) -> impl Iterator<Item = (&Finding, f64)> {
         let quiet = |finding: &&Finding| !finding.verdict.is_seen() && finding.verdict != Verdict::Small;

@@ -5,7 +5,7 @@
 //! trimmed: the [`TRIMMED_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end;
 //! work that comes in the same few steps of every pair, and a slowdown that is in these alone, stay.
 //!
-//! A stall at another step each time looks like the host's and is left out with it. So the ratio of all steps is kept beside the one that
+//! A stall at another step each time looks like the host's and is left out with it. So the untrimmed ratio is kept beside the one that
 //! is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
 //!
 //! The mean of many pairs has a Student interval at a level that holds for all subsystems at once (Bonferroni): a run in which nothing
@@ -47,8 +47,8 @@ pub const WHOLE: &str = "all";
 /// What is trimmed, for who reads a verdict.
 pub fn trimming_in_words() -> String {
     format!(
-        "{:.0} % of a pair's steps are cut off at each end, those farthest from what is usual: what lies in few steps (a rare stall, a \
-         lock) is largely cut off, so it is told as less than it is",
+        "{:.0} % of a pair's steps are trimmed at each end, those farthest from what is usual: what lies in few steps (a rare stall, a \
+         lock) is largely trimmed, so it is told as less than it is",
         100.0 * TRIMMED_SHARE
     )
 }
@@ -114,17 +114,13 @@ pub struct Finding {
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
     /// The same over all undisturbed steps, untrimmed. Has no interval: what the host did to single steps is in it.
-    // The keys are those of reports from before.
-    #[serde(rename = "uncut_base_us")]
     pub untrimmed_base_us: f64,
-    #[serde(rename = "uncut_change_us")]
     pub untrimmed_change_us: f64,
-    #[serde(rename = "uncut_percent")]
     pub untrimmed_percent: Option<f64>,
 }
 
 impl Finding {
-    /// The shift of all steps, where it lies outside of the interval.
+    /// The untrimmed shift, where it lies outside of the interval.
     pub fn untrimmed_percent_outside(&self) -> Option<f64> {
         let (untrimmed, low, high) = (self.untrimmed_percent?, self.low_percent?, self.high_percent?);
         (!(low..=high).contains(&untrimmed)).then_some(untrimmed)

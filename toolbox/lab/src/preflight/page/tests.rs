@@ -66,7 +66,7 @@ fn a_page_says_what_is_slower_how_sure_that_is_and_what_to_look_at() {
             "ai.plan is slower by 10.",
             "220 µs per frame instead of 200",
             "Interval: +9.",
-            "15 % of a pair's steps are cut off at each end",
+            "15 % of a pair's steps are trimmed at each end",
             "told as less than it is",
             "12 pairs of processes",
             "In one run of 10,000 at most",
@@ -76,7 +76,7 @@ fn a_page_says_what_is_slower_how_sure_that_is_and_what_to_look_at() {
             "new/throng capture save",
             "meadow with 40 players and 800 NPCs",
             "Instructions were not counted: base: no counters",
-            "no difference was seen; there may be one within the interval, or in what was cut off",
+            "no difference was seen; there may be one within the interval, or in what was trimmed",
         ],
     );
     assert!(!words(&report).contains("Slower: all"), "the whole is no subsystem");
@@ -211,8 +211,8 @@ fn a_page_tells_what_all_steps_say_where_that_is_outside_of_the_interval() {
     check(
         &of(untrimmed),
         &[
-            "Of all steps: +30.14 %, outside of the interval.",
-            "Of all steps, outside of their intervals and so not judged: net.send +10.10 %.",
+            "Untrimmed: +30.14 %, outside of the interval.",
+            "Untrimmed, outside of their intervals and so not judged: net.send +10.10 %.",
         ],
     );
 }

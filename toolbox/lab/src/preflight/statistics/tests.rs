@@ -118,7 +118,7 @@ fn a_slowdown_in_one_step_of_twelve_is_seen() {
 /// Promise: what is trimmed, since it comes at another step each time, is told beside the interval; and times and percent of a finding
 /// are of the same steps.
 #[test]
-fn a_stall_at_moving_steps_is_told_of_all_steps() {
+fn a_stall_at_moving_steps_is_told_untrimmed() {
     let mut pairs = pairs(8, 30, 0.006, 0.0);
     give(&mut pairs, "ai.plan", |_, _| 3e5);
     for (number, pair) in pairs.iter_mut().enumerate() {
@@ -140,7 +140,7 @@ fn a_stall_at_moving_steps_is_told_of_all_steps() {
         "{stalled:?}"
     );
     let json = serde_json::to_value(stalled).unwrap();
-    assert_eq!(json["uncut_percent"].as_f64(), stalled.untrimmed_percent, "as reports have it: {json}");
+    assert_eq!(json["untrimmed_percent"].as_f64(), stalled.untrimmed_percent, "as reports have it: {json}");
     assert!((stalled.base_us - 30.0).abs() < 0.5, "per frame of all steps: {stalled:?}");
 }
 
