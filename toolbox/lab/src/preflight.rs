@@ -22,6 +22,7 @@
 //! docs/spec/workload.md can be compared. Runs of the same builds are kept in one file and count together ([`repeated`]).
 
 pub mod binaries;
+pub mod counts;
 pub mod instructions;
 mod page;
 mod pair;

@@ -77,7 +77,7 @@ fn counts_table(report: &PreflightReport) -> TextTable {
             Cell::Text(count.name),
             Cell::Float(count.base),
             Cell::Float(count.change),
-            Cell::Text(if count.is_unknown() { Seen::Unknown.name() } else { count.verdict.name() }),
+            Cell::Text(count.verdict.name()),
         ]);
     }
     counts

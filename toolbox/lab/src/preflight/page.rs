@@ -6,9 +6,10 @@ mod interval;
 use maud::{Markup, html};
 use throng_capture::story::printable_date;
 
+use super::counts::COUNT_DIFFERS_MIN;
 use super::instructions::{CountedBy, FRAMES};
 use super::plan::Per;
-use super::report::{COUNT_DIFFERS_MIN, PreflightReport, ScopeChange};
+use super::report::{PreflightReport, ScopeChange};
 use super::statistics::{
     FALSE_ALARMS_ONE_IN, Finding, Findings, SHARE_MIN, SHIFT_MIN, UNKNOWN_MIN, Verdict, WHOLE, trimming_in_words,
 };
@@ -371,7 +372,7 @@ fn findings(findings: &[Finding], per: Per) -> Markup {
             @for finding in findings {
                 tr.(class(finding.verdict)) {
                     td { @if finding.name == WHOLE { "the whole " (per) } @else { code { (finding.name) } } }
-                    td.verdict-word { (word(finding.verdict)) }
+                    td.verdict-word { (finding.verdict.name()) }
                     td.n { (shown(finding.shift_percent)) }
                     td { (interval_drawn(finding, reach)) }
                     td.n { (shown(finding.low_percent)) }
@@ -384,11 +385,6 @@ fn findings(findings: &[Finding], per: Per) -> Markup {
             }
         }
     }
-}
-
-/// "None" alone would be read as no verdict.
-fn word(verdict: Verdict) -> &'static str {
-    if verdict == Verdict::None { "none seen" } else { verdict.name() }
 }
 
 /// Of what is not judged there is none.
@@ -472,11 +468,7 @@ fn counts(report: &PreflightReport) -> Markup {
                 @for count in &report.counts {
                     tr {
                         td { code { (count.name) } }
-                        td {
-                            @if count.differs() { (count.verdict.name()) }
-                            @else if count.is_unknown() { (word(Verdict::Unknown)) }
-                            @else { (word(Verdict::None)) }
-                        }
+                        td { (count.verdict.name()) }
                         td.n { (number(count.base)) }
                         td.n { (number(count.change)) }
                     }

@@ -8,13 +8,14 @@ use serde_json::Value;
 use throng_history::Machine;
 
 use super::binaries;
-use super::instructions::{self, COUNTS, CountedBy, Instructions};
+use super::counts::{self, Count};
+use super::instructions::{COUNTS, CountedBy, Instructions};
 use super::page;
 use super::pair::{NAMES, PairFigures, Step};
 use super::plan::{Per, PreflightPlan};
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::earlier_runs::unix_s;
-use crate::page::{grouped, number};
+use crate::page::grouped;
 use crate::report::{ReportError, ReportFiles};
 
 /// Two builds, compared.
@@ -86,77 +87,6 @@ pub struct ScopeChange {
     pub change_count: f64,
 }
 
-/// What is counted and not timed, per frame or tick.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Count {
-    pub name: &'static str,
-    pub base: f64,
-    pub change: f64,
-    pub verdict: CountVerdict,
-}
-
-/// Whether a count differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CountVerdict {
-    /// By more than [`COUNT_DIFFERS_MIN`], the same way in all pairs.
-    More,
-    Fewer,
-    None,
-    /// Counts of one build are farther apart.
-    Unknown,
-}
-
-impl CountVerdict {
-    /// Of one count of each build.
-    fn of(base: f64, change: f64) -> Self {
-        let least = COUNT_DIFFERS_MIN * base.max(change);
-        if change - base > least {
-            Self::More
-        } else if base - change > least {
-            Self::Fewer
-        } else {
-            Self::None
-        }
-    }
-
-    /// Of counts of both in each pair: it differs only where it does so in all, the same way.
-    fn of_pairs(counts: &[(f64, f64)]) -> Self {
-        let mut verdicts = counts.iter().map(|(base, change)| Self::of(*base, *change));
-        let first = verdicts.next().unwrap_or(Self::None);
-        if verdicts.all(|verdict| verdict == first) { first } else { Self::None }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::More => "more",
-            Self::Fewer => "fewer",
-            Self::None => "none",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl Count {
-    pub fn differs(&self) -> bool {
-        matches!(self.verdict, CountVerdict::More | CountVerdict::Fewer)
-    }
-
-    pub fn is_unknown(&self) -> bool {
-        self.verdict == CountVerdict::Unknown
-    }
-
-    /// What is known of one that differs.
-    pub fn in_words(&self, per: Per) -> String {
-        let Self { name, base, change, verdict } = self;
-        let more = if *base > 0.0 { format!(" ({:+.1} %)", 100.0 * (change / base - 1.0)) } else { String::new() };
-        let (verdict, change, base) = (verdict.name(), number(*change), number(*base));
-        format!("{name}: {verdict}, {change} per {per} instead of {base}{more}")
-    }
-}
-
-/// As a share.
-pub(super) const COUNT_DIFFERS_MIN: f64 = 0.005;
 /// Of a subsystem.
 const SCOPES_MAX: usize = 5;
 /// In commands that are shown: any free port would do.
@@ -191,7 +121,7 @@ impl PreflightReport {
             scopes: scopes(&findings, pairs, per_step),
             look: look(plan),
             findings,
-            counts: counts(plan, pairs, per_step),
+            counts: counts::of_pairs(plan, pairs, per_step),
             did_the_same: pairs.iter().flat_map(|pair| &pair.steps).all(|(base, change)| did_the_same(base, change)),
             rules_missing: rules_missing(pairs),
             instructions: Instructions::of(pairs),
@@ -255,20 +185,10 @@ impl PreflightReport {
     pub(super) fn add_valgrind(&mut self, counted: Result<[[f64; COUNTS]; 2], String>) {
         let missing = self.instructions.missing.take().unwrap_or_default();
         match counted {
-            Ok(counts) => {
-                let [base, change] = counts.map(|counts| counts.iter().sum::<f64>() / COUNTS as f64);
-                let unclear = NAMES.iter().zip(&counts).find_map(|(which, counts)| {
-                    let apart = apart(counts);
-                    (apart > COUNT_DIFFERS_MIN).then(|| {
-                        format!(
-                            "two counts of {which} are {:.1} % apart, so nothing is said of a difference of the builds",
-                            100.0 * apart
-                        )
-                    })
-                });
-                let verdict = if unclear.is_some() { CountVerdict::Unknown } else { CountVerdict::of(base, change) };
+            Ok(counted) => {
+                let (count, unclear) = counts::of_valgrind(&counted);
                 self.instructions = Instructions { by: CountedBy::Valgrind, missing: Some(missing), unclear };
-                self.counts.push(Count { name: "instructions", base, change, verdict });
+                self.counts.push(count);
             }
             Err(why) => self.instructions.missing = Some(format!("{missing}; by valgrind: {why}")),
         }
@@ -288,13 +208,6 @@ impl PreflightReport {
         self.report = Some(files.html.display().to_string());
         files.write(folder, &serde_json::to_value(&*self)?, &page::page(self))
     }
-}
-
-/// By what share the largest is more than the least, of itself.
-fn apart(counts: &[f64]) -> f64 {
-    let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = counts.iter().copied().fold(0.0, f64::max);
-    if most > 0.0 { (most - least) / most } else { 0.0 }
 }
 
 fn workload(plan: &PreflightPlan, pairs: &[PairFigures]) -> String {
@@ -398,34 +311,6 @@ fn look(plan: &PreflightPlan) -> Vec<String> {
     ]
 }
 
-/// A count by its name.
-type Counted = (&'static str, fn(&Step) -> u64);
-
-fn counts(plan: &PreflightPlan, pairs: &[PairFigures], per_step: u32) -> Vec<Count> {
-    let mut counted: Vec<Counted> = vec![("allocations", |step| step.allocations)];
-    // Nobody is there whom a replay could send anything.
-    if plan.recording.is_none() {
-        counted
-            .extend::<[Counted; 2]>([("packets_out", |step| step.packets_out), ("bytes_out", |step| step.bytes_out)]);
-    }
-    if instructions::are_counted(pairs) {
-        counted.push(("instructions", |step| step.instructions.unwrap_or(0)));
-    }
-    let of = |(name, of): Counted| {
-        let sums = pairs.iter().map(|pair| {
-            pair.steps
-                .iter()
-                .fold((0.0, 0.0), |sums, (base, change)| (sums.0 + of(base) as f64, sums.1 + of(change) as f64))
-        });
-        let sums: Vec<(f64, f64)> = sums.collect();
-        let frames = pairs.iter().map(|pair| pair.steps.len() as f64).sum::<f64>() * f64::from(per_step);
-        let per_frame = |all: f64| all / frames.max(1.0);
-        let (base, change) = sums.iter().fold((0.0, 0.0), |all, sums| (all.0 + sums.0, all.1 + sums.1));
-        Count { name, base: per_frame(base), change: per_frame(change), verdict: CountVerdict::of_pairs(&sums) }
-    };
-    counted.into_iter().map(of).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -456,57 +341,19 @@ mod tests {
         assert!(!of(8).did_the_same);
     }
 
+    /// Promise: what valgrind counted stands among the counts, and why it counted nothing beside why the processor did not.
     #[test]
-    fn counts_differ_where_they_do_in_all_pairs() {
-        let pair = |allocations: u64, bytes: u64| {
-            let step = |allocations, bytes_out| Step { allocations, bytes_out, packets_out: 5, ..Step::default() };
-            PairFigures { steps: vec![(step(100, 1_000), step(allocations, bytes)); 4], ..PairFigures::default() }
-        };
-        let found = counts(&plan(None), &[pair(110, 1_000), pair(120, 900)], 10);
-        let told: Vec<_> = found.iter().map(|count| (count.name, count.verdict)).collect();
-        let [more, none] = [CountVerdict::More, CountVerdict::None];
-        assert_eq!(told, [("allocations", more), ("packets_out", none), ("bytes_out", none)]);
-        assert_eq!((found[0].base, found[0].change), (10.0, 11.5));
-        assert_eq!(found[0].in_words(Per::Frame), "allocations: more, 11.5 per frame instead of 10 (+15.0 %)");
-        let fewer = Count { name: "bytes_out", base: 0.5, change: 0.0, verdict: CountVerdict::Fewer };
-        assert_eq!(serde_json::to_value(&fewer).unwrap()["verdict"], "fewer");
-        assert_eq!(fewer.in_words(Per::Tick), "bytes_out: fewer, 0 per tick instead of 0.500 (-100.0 %)");
-    }
-
-    #[test]
-    fn instructions_are_among_the_counts_where_both_are_counted() {
-        let pair = |change: Option<u64>| {
-            let step = |instructions| Step { instructions, ..Step::default() };
-            PairFigures { steps: vec![(step(Some(1_000)), step(change)); 4], ..PairFigures::default() }
-        };
-        let found = counts(&plan(None), &[pair(Some(1_010)), pair(Some(1_020))], 10);
-        let last = found.last().map(|count| (count.name, count.base, count.change, count.verdict));
-        assert_eq!(last, Some(("instructions", 100.0, 101.5, CountVerdict::More)));
-        assert_eq!(counts(&plan(None), &[pair(Some(1_010)), pair(None)], 10).len(), 3);
-        let of_recording = counts(&plan(Some("r")), &[pair(Some(1_010)), pair(Some(1_020))], 10);
-        let told: Vec<_> = of_recording.iter().map(|count| count.name).collect();
-        assert_eq!(told, ["allocations", "instructions"], "a replay sends nothing");
-    }
-
-    /// Promise: a difference that counts of one build have among themselves is none of the builds.
-    #[test]
-    fn valgrind_gives_no_verdict_where_it_does_not_agree_with_itself() {
+    fn instructions_of_valgrind_are_added_or_why_there_are_none() {
         let of = |counted: Result<[[f64; 2]; 2], String>| {
             let mut report = PreflightReport::new(&plan(None), &[PairFigures::default()]);
             report.add_valgrind(counted);
-            let last = report.counts.last().cloned().unwrap();
-            ((last.name, last.base, last.change, last.verdict), report.instructions)
+            (report.counts.last().cloned().unwrap(), report.instructions)
         };
-        let (count, instructions) = of(Ok([[1_000.0, 1_002.0], [1_010.0, 1_012.0]]));
-        assert_eq!((count, instructions.unclear), (("instructions", 1_001.0, 1_011.0, CountVerdict::More), None));
-        assert_eq!(of(Ok([[1_010.0; 2], [1_000.0; 2]])).0.3, CountVerdict::Fewer);
-        assert_eq!(of(Ok([[1_000.0; 2], [1_004.0; 2]])).0.3, CountVerdict::None);
         let (count, instructions) = of(Ok([[1_000.0; 2], [1_000.0, 1_030.0]]));
-        assert_eq!(count.3, CountVerdict::Unknown);
-        let unclear = instructions.unclear.unwrap();
-        assert!(unclear.starts_with("two counts of change are 2.9 % apart"), "{unclear}");
+        assert_eq!((count.name, instructions.by), ("instructions", CountedBy::Valgrind));
+        assert!(instructions.unclear.is_some());
         let (count, instructions) = of(Err("base: it fell silent".to_owned()));
-        assert_ne!(count.0, "instructions");
+        assert_ne!(count.name, "instructions");
         assert!(instructions.missing.unwrap().ends_with("; by valgrind: base: it fell silent"));
     }
 

@@ -73,13 +73,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// For people. "None" alone would be read as no verdict.
     pub fn name(self) -> &'static str {
         match self {
             Self::Slower => "slower",
             Self::Faster => "faster",
             Self::New => "new",
             Self::Gone => "gone",
-            Self::None => "none",
+            Self::None => "none seen",
             Self::Unknown => "cannot be said",
             Self::Rare => "rare, cannot be said",
             Self::Small => "small",
