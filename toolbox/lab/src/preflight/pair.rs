@@ -69,6 +69,10 @@ impl Step {
         self.times_ns.get(subsystem).map_or(0.0, |(_, ns)| *ns as f64)
     }
 
+    pub fn category_ns(&self, category: &str) -> f64 {
+        self.times_ns.values().filter(|(of, _)| of == category).map(|(_, ns)| *ns as f64).sum()
+    }
+
     pub fn all_ns(&self) -> f64 {
         self.times_ns.values().map(|(_, ns)| *ns as f64).sum()
     }

@@ -17,7 +17,7 @@
 //!
 //! Where too little is known to say that nothing differs, that is what is said: [`Verdict::Rare`], [`Verdict::Unknown`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use throng_history::student::student_two_sided;
@@ -180,63 +180,63 @@ impl Times {
 }
 
 pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
-    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+    let undisturbed = Undisturbed::of(pairs);
+    let category_of = category_of_subsystems(pairs);
+    let whole = undisturbed.row(WHOLE, "", &Step::all_ns);
+    let whole_ns = sums_ns(&whole.observed);
+    let subsystems =
+        category_of.iter().map(|(name, category)| undisturbed.row(name, category, &|step: &Step| step.ns(name)));
+    let subsystems = judge(std::iter::once(whole).chain(subsystems).collect(), whole_ns, frames_per_step);
+    let categories: BTreeSet<&str> = category_of.into_values().collect();
+    let categories =
+        categories.into_iter().map(|category| undisturbed.row(category, "", &|step: &Step| step.category_ns(category)));
+    let categories = judge(categories.collect(), whole_ns, frames_per_step);
+    let Undisturbed { share, took_disturbed, .. } = undisturbed;
+    Findings { subsystems, categories, pairs: pairs.len(), undisturbed_share: share, took_disturbed }
+}
+
+fn category_of_subsystems(pairs: &[PairFigures]) -> BTreeMap<&str, &str> {
+    let mut category_of: BTreeMap<&str, &str> = BTreeMap::new();
     for (base, change) in pairs.iter().flat_map(|pair| &pair.steps) {
         for (name, (category, _)) in base.times_ns.iter().chain(&change.times_ns) {
-            names.entry(name).or_insert(category);
+            category_of.entry(name).or_insert(category);
         }
     }
-    let (mut undisturbed, mut steps, mut took_disturbed) = (0, 0, false);
-    let kept: Vec<Vec<Kept<'_>>> = pairs
-        .iter()
-        .map(|pair| {
-            let usual_ns = usual_wait_ns(pair);
-            let is_quiet = |(_, (base, change)): &Kept<'_>| is_quiet(base, usual_ns) && is_quiet(change, usual_ns);
-            let quiet: Vec<Kept<'_>> = pair.steps.iter().enumerate().filter(is_quiet).collect();
-            undisturbed += quiet.len();
-            steps += pair.steps.len();
-            if (quiet.len() as f64) < UNDISTURBED_SHARE_MIN * pair.steps.len() as f64 {
-                took_disturbed = true;
-                return pair.steps.iter().enumerate().collect();
-            }
-            quiet
-        })
-        .collect();
-    let observe = |of: &dyn Fn(&Step) -> f64| observe(&kept, of);
-    let whole = observe(&Step::all_ns);
-    let of_subsystems: Vec<Row> = names
-        .iter()
-        .map(|(name, category)| Row {
-            name: (*name).to_owned(),
-            category: (*category).to_owned(),
-            observed: observe(&|step: &Step| step.ns(name)),
-        })
-        .collect();
-    let mut categories: Vec<&str> = names.values().copied().collect();
-    categories.sort_unstable();
-    categories.dedup();
-    let of_categories: Vec<Row> = categories
-        .into_iter()
-        .map(|category| {
-            let of = |step: &Step| -> f64 {
-                step.times_ns.values().filter(|(of, _)| of == category).map(|(_, ns)| *ns as f64).sum()
-            };
-            Row { name: category.to_owned(), category: String::new(), observed: observe(&of) }
-        })
-        .collect();
-    let whole_row = Row { name: WHOLE.to_owned(), category: String::new(), observed: whole.clone() };
-    let mut subsystems = judge(std::iter::once(whole_row).chain(of_subsystems).collect(), &whole, frames_per_step);
-    subsystems
-        .sort_by(|one, other| (other.name == WHOLE).cmp(&(one.name == WHOLE)).then(other.share.total_cmp(&one.share)));
-    let mut categories = judge(of_categories, &whole, frames_per_step);
-    categories.sort_by(|one, other| other.share.total_cmp(&one.share));
-    Findings {
-        subsystems,
-        categories,
-        pairs: pairs.len(),
-        undisturbed_share: f64::from(undisturbed as u32) / f64::from((steps as u32).max(1)),
-        took_disturbed,
+    category_of
+}
+
+/// The steps of each pair that count.
+struct Undisturbed<'a> {
+    kept: Vec<Vec<Kept<'a>>>,
+    /// Of all steps, those in which no thread waited for a core.
+    share: f64,
+    /// Of some pair all are kept, since it has too few of these.
+    took_disturbed: bool,
+}
+
+impl<'a> Undisturbed<'a> {
+    fn of(pairs: &'a [PairFigures]) -> Self {
+        let (mut kept, mut quiet_count, mut steps_count, mut took_disturbed) = (Vec::new(), 0, 0, false);
+        for pair in pairs {
+            let quiet = quiet_steps(pair);
+            let is_enough = quiet.len() as f64 >= UNDISTURBED_SHARE_MIN * pair.steps.len() as f64;
+            quiet_count += quiet.len();
+            steps_count += pair.steps.len();
+            took_disturbed |= !is_enough;
+            kept.push(if is_enough { quiet } else { pair.steps.iter().enumerate().collect() });
+        }
+        Self { kept, share: quiet_count as f64 / steps_count.max(1) as f64, took_disturbed }
     }
+
+    fn row(&self, name: &str, category: &str, ns_of: &dyn Fn(&Step) -> f64) -> Row {
+        Row { name: name.to_owned(), category: category.to_owned(), observed: observe(&self.kept, ns_of) }
+    }
+}
+
+fn quiet_steps(pair: &PairFigures) -> Vec<Kept<'_>> {
+    let usual_ns = usual_wait_ns(pair);
+    let is_quiet = |(_, (base, change)): &Kept<'_>| is_quiet(base, usual_ns) && is_quiet(change, usual_ns);
+    pair.steps.iter().enumerate().filter(is_quiet).collect()
 }
 
 /// Whether a step waited for its core no longer than is usual in its pair: two threads on one core always wait a little for
@@ -294,8 +294,8 @@ fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Obser
     Observed { steps, base_ns, change_ns, compared }
 }
 
-fn judge(rows: Vec<Row>, whole: &[Observed], frames_per_step: u32) -> Vec<Finding> {
-    let whole_ns = sums_ns(whole);
+/// The verdicts of these names, which hold all at once: everything first, then by time.
+fn judge(rows: Vec<Row>, whole_ns: [f64; 2], frames_per_step: u32) -> Vec<Finding> {
     let mut deviations: Vec<f64> = rows
         .iter()
         .filter(|row| share(sums_ns(&row.observed), whole_ns) >= SHARE_MIN)
@@ -310,7 +310,10 @@ fn judge(rows: Vec<Row>, whole: &[Observed], frames_per_step: u32) -> Vec<Findin
         let interval = interval(&shifts(&row.observed, |compared| compared.shift), level, deviation_min);
         row.finding(whole_ns, interval, frames_per_step)
     };
-    rows.into_iter().map(finding).collect()
+    let mut findings: Vec<Finding> = rows.into_iter().map(finding).collect();
+    findings
+        .sort_by(|one, other| (other.name == WHOLE).cmp(&(one.name == WHOLE)).then(other.share.total_cmp(&one.share)));
+    findings
 }
 
 /// One name, and what each pair says of it.
