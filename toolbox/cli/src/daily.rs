@@ -18,7 +18,7 @@ use throng_lab::{
     load::LoadRun,
     shell::shell_word,
 };
-use throng_platform::signals;
+use throng_platform::signals::{self, StopFlag};
 
 use crate::{
     executable::Executable,
@@ -36,14 +36,27 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
     let stop = signals::install_stop();
     let root = arguments.report.clone().unwrap_or_else(|| PathBuf::from(REPORT));
     let day = DayFolder::make(&root, now_unix_s())?;
+    let report = play_day(arguments, every, &day, executable, &stop)?;
+    publish(arguments, &root, &day, &report)?;
+    Ok(if report.passed { Verdict::Fine } else { Verdict::Failed })
+}
+
+/// All runs, one after the other, with the day's report after each.
+fn play_day(
+    arguments: &LoadArguments,
+    every: &[Played<'_>],
+    day: &DayFolder,
+    executable: Executable,
+    stop: &StopFlag,
+) -> Result<DayReport, Box<dyn Error>> {
     let to_come = every.iter().map(|played| DayRun::to_come(played.game.name(), played.arguments.scenario.name));
     let (version, commit) = (executable.version, executable.commit);
-    let mut report = DayReport::begin(&day, now_unix_s(), version, commit, to_come.collect());
-    report.write(&day)?;
+    let mut report = DayReport::begin(day, now_unix_s(), version, commit, to_come.collect());
+    report.write(day)?;
     for (number, played) in (1..).zip(every) {
         let (game, scenario) = (played.game.name(), played.arguments.scenario.name);
         remark(format_args!("daily: {number} of {}: {game}, {scenario}", every.len()));
-        let made = one_run(arguments, played, &day, executable);
+        let made = one_run(arguments, played, day, executable);
         if stop.requested() {
             report.interrupt(now_unix_s());
         }
@@ -53,7 +66,7 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
             Err(_) if report.interrupted => DayRun::to_come(game, scenario),
             Err(error) => {
                 remark(format_args!("FAIL {error}"));
-                DayRun::without_report(game, scenario, error.to_string(), &day, executable.name)
+                DayRun::without_report(game, scenario, error.to_string(), day, executable.name)
             }
         };
         if row.death.is_none() {
@@ -65,14 +78,19 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
         if report.interrupted {
             break;
         }
-        if let Err(error) = report.write(&day) {
+        if let Err(error) = report.write(day) {
             // There are runs to come, and it is written again after each.
             remark(format_args!("note {error}"));
         }
     }
-    let written = report.write(&day);
-    tell(&report, day.path());
-    let index = write_index(&root);
+    Ok(report)
+}
+
+/// Writes the day and the index of all days, tells both, and sends them to the object store.
+fn publish(arguments: &LoadArguments, root: &Path, day: &DayFolder, report: &DayReport) -> Result<(), Box<dyn Error>> {
+    let written = report.write(day);
+    tell(report, day.path());
+    let index = write_index(root);
     match &index {
         Ok((_, skipped)) => skipped.iter().for_each(|(name, why)| {
             remark(format_args!("note {} is no day: {why}", root.join(name).display()));
@@ -88,10 +106,10 @@ pub fn run(arguments: &LoadArguments, every: &[Played<'_>], executable: Executab
         remark(format_args!("all days: {}", path.display()));
     }
     if arguments.json {
-        say(serde_json::to_string(&report)?)?;
+        say(serde_json::to_string(report)?)?;
     }
     written?;
-    Ok(if report.passed { Verdict::Fine } else { Verdict::Failed })
+    Ok(())
 }
 
 /// Makes a run, and looks at what it leads to.

@@ -93,10 +93,24 @@ pub fn run(
 ) -> CommandResult {
     check_recordings(&arguments, played, games)?;
     throng_lab::report::make_folder(&arguments.report)?;
-    let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
-    let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
     // From here on, so that a stop in the middle of a build leaves no checkout behind.
     let stop = signals::install_stop();
+    let (base, change) = find_both(&arguments, executable, &stop)?;
+    let plans = plans_of(&arguments, played, base, change);
+    match (&plans[..], arguments.repeat) {
+        ([only], Some(count)) => repeat(only, count, &arguments, &stop),
+        (plans, _) => run_each(plans, &arguments, &stop),
+    }
+}
+
+/// The programs of base and change, built if need be.
+fn find_both(
+    arguments: &PreflightArguments,
+    executable: Executable,
+    stop: &StopFlag,
+) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
+    let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
+    let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
     let find = |option, text: &str| {
         let found = builder.find(option, text, &mut |words: String| remark(words));
         // The compiler was stopped, too, and that is no mistake in what it compiled.
@@ -104,12 +118,17 @@ pub fn run(
     };
     let base = find("--base", &arguments.base)?;
     let change = if arguments.change == arguments.base { base.clone() } else { find("--change", &arguments.change)? };
+    Ok((base, change))
+}
+
+/// One of bots that play, or one of each recording.
+fn plans_of(arguments: &PreflightArguments, played: &Played<'_>, base: PathBuf, change: PathBuf) -> Vec<PreflightPlan> {
     let mut words = played.to_small_words(PLAYERS);
     if let Some(path) = &arguments.config {
         words.extend(["--config".to_owned(), path.display().to_string()]);
     }
-    let (base_words, change_words) = words_of_sides(&arguments);
-    let plan = PreflightPlan {
+    let (base_words, change_words) = words_of_sides(arguments);
+    let of_bots = PreflightPlan {
         base,
         change,
         recording: None,
@@ -121,18 +140,15 @@ pub fn run(
         frames_per_step: arguments.frames_per_step,
         valgrind: arguments.valgrind,
     };
+    if arguments.recording.is_empty() {
+        return vec![of_bots];
+    }
     let of_recording = |path: &PathBuf| PreflightPlan {
         recording: Some(path.clone()),
         words: vec!["--recording".to_owned(), path.display().to_string()],
-        ..plan.clone()
+        ..of_bots.clone()
     };
-    let plans: Vec<PreflightPlan> = arguments.recording.iter().map(of_recording).collect();
-    match (&plans[..], arguments.repeat) {
-        ([], Some(count)) => repeat(&plan, count, &arguments, &stop),
-        ([], None) => run_each(&[plan], &arguments, &stop),
-        ([only], Some(count)) => repeat(only, count, &arguments, &stop),
-        (plans, _) => run_each(plans, &arguments, &stop),
-    }
+    arguments.recording.iter().map(of_recording).collect()
 }
 
 /// What test switches say to base and change alone.
