@@ -208,14 +208,16 @@ fn how_sure(report: &PreflightReport) -> Markup {
         section {
             h2 { "How sure" }
             p {
-                "Something is named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time. By how much it differs, the "
-                "interval says. In one run of " (grouped(FALSE_ALARMS_ONE_IN)) " at most, if the pairs are nearly normal, the truth lies outside of "
-                "one of the intervals, and something may be named that does not differ."
+                "Something is named if its whole interval is beyond " (number(100.0 * SHIFT_MIN)) " % of its own time. By how much the "
+                "steps differ that are left after trimming, the interval says. In one run of " (grouped(FALSE_ALARMS_ONE_IN)) " at most, if the pairs "
+                "are nearly normal, their difference lies outside of one of the intervals, and something may be named that does not differ. "
+                "A stall or a wait that comes in few steps is trimmed with them: it may be any number of times as large as the interval says, "
+                "and is looked for in the column " i { "untrimmed" } "."
             }
             p {
                 (findings.pairs) " pairs of processes, one of each build, played the same " (report.per) "s in turns, a step of "
                 (report.per_step) " " (report.per) "s at a time. "
-                (number((100.0 * findings.undisturbed_share).round())) " % of steps had the core to themselves"
+                (number((100.0 * findings.undisturbed_share).round())) " % of steps had the core to themselves, by the kernel's word, which does not know what a hypervisor takes"
                 @if findings.took_disturbed {
                     ", which is few: others were taken as well, and intervals are wide. A quieter host says more."
                 } @else {
