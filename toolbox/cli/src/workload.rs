@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use throng::recording::RecordingFiles;
+use throng::recording::{FaultKind, RecordingFiles};
+use throng::replay::Extent;
 use throng::server::ServerError;
 use throng::settings::SaveStore;
 use throng_game::{Arguments, BuildError, Game};
@@ -103,6 +104,7 @@ fn replay(path: &Path, arguments: &WorkloadArguments, executable: Executable, ga
                 say(json!({"ready": {
                     "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
                     "game": recording.about().game, "recording": path, "worlds": extent.worlds, "ticks": extent.ticks_after,
+                    "recording_faults": recording_faults(extent),
                     "instructions_missing": workload.instructions_missing(), "rules_missing": rules_missing,
                 }}))?;
             }
@@ -122,6 +124,14 @@ fn replay(path: &Path, arguments: &WorkloadArguments, executable: Executable, ga
     }
     say(json!({"report": {"rss_mb": process::rss_bytes() as f64 / 1e6}}))?;
     Ok(Verdict::Fine)
+}
+
+/// What is missing of a recording. One whose end was not written has all that was.
+fn recording_faults(extent: &Extent) -> Vec<String> {
+    let of_files = extent.faults.iter().filter(|fault| fault.what != FaultKind::NotClosed).map(ToString::to_string);
+    let skipped = (extent.ticks_skipped > 0)
+        .then(|| format!("{} ticks are left out, since no state before them is in it", extent.ticks_skipped));
+    of_files.chain(skipped).collect()
 }
 
 /// How many frames, or ticks of a recording, the next step is; none when that is all. Answers what else is asked before.

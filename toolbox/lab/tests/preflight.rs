@@ -94,12 +94,17 @@ fn a_slower_subsystem_of_a_replay_is_named_and_an_equal_one_is_not() {
     assert!(report.passed && report.verdict == Verdict::None, "{:?}", report.verdict);
 }
 
-/// Promise: a build that replays by other rules than the recorded ones is told of.
+/// Promise: a build that replays by other rules than the recorded ones is told of, and so is a recording that is not whole.
 #[test]
-fn a_build_that_does_not_know_the_recorded_rules_is_named() {
-    let builds = Builds::new("rules");
+fn what_a_replay_lacks_is_told() {
+    let builds = Builds::new("lacks");
     let base = builds.build("base", 600, 30_000);
-    assert_eq!(compared(&base, &base).unwrap().rules_missing, [""; 0]);
+    let whole = compared(&base, &base).unwrap();
+    assert!(whole.rules_missing.is_empty() && whole.recording_faults.is_empty());
+    let script = fs::read_to_string(&base).unwrap();
+    let damaged =
+        builds.script("damaged", &script.replace(r#""worlds""#, r#""recording_faults":["damaged"],"worlds""#));
+    assert_eq!(compared(&damaged, &damaged).unwrap().recording_faults, ["damaged"]);
     let without = fs::read_to_string(builds.build("without", 600, 30_000)).unwrap();
     let without = without
         .replace(r#""instructions_missing""#, r#""rules_missing":"no trigger `sideways`","instructions_missing""#);

@@ -38,6 +38,9 @@ fn tell_notes(report: &PreflightReport) {
             report.other_by()
         ));
     }
+    for fault in &report.recording_faults {
+        remark(format_args!("note the recording is not whole: {fault}"));
+    }
     for why in &report.rules_missing {
         remark(format_args!("note the recorded rules are not that build's, and the default ones are in force: {why}"));
     }

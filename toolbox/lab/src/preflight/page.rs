@@ -48,6 +48,13 @@ pub(super) fn page(report: &PreflightReport) -> String {
                 }
             }
         }
+        @if !report.recording_faults.is_empty() {
+            section {
+                h2 { "Not all of the recording" }
+                p { "The recording is not whole, so this is of less than was recorded:" }
+                ul { @for fault in &report.recording_faults { li { (fault) } } }
+            }
+        }
         @if !report.rules_missing.is_empty() {
             section {
                 h2 { "Not the recorded rules" }

@@ -90,6 +90,8 @@ pub(super) struct PairFigures {
     pub played: Value,
     /// Why each does not count instructions, if it does not.
     pub instructions_missing: [Option<String>; 2],
+    /// What is missing of the recording that both replay.
+    pub recording_faults: Vec<String>,
     /// Why each replays by the default rules of the flight recorder, if it does not by the recorded ones.
     pub rules_missing: [Option<String>; 2],
     /// What scopes of each took in the last steps, by name; none of a build that cannot say.
@@ -132,6 +134,7 @@ pub(super) fn run(
         played: ready[0].clone(),
         per_step: plan.frames_per_step,
         instructions_missing: [0, 1].map(|which| instructions_missing(&ready[which])),
+        recording_faults: recording_faults(&ready[0]),
         rules_missing: [0, 1].map(|which| ready[which]["rules_missing"].as_str().map(str::to_owned)),
         ..PairFigures::default()
     };
@@ -197,6 +200,11 @@ fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> R
         });
     }
     Ok((per_step.try_into().unwrap_or(u32::MAX), fits.min(STEPS_MAX.into()) as u32))
+}
+
+fn recording_faults(ready: &Value) -> Vec<String> {
+    let faults = ready["recording_faults"].as_array().into_iter().flatten();
+    faults.filter_map(|fault| fault.as_str().map(str::to_owned)).collect()
 }
 
 fn instructions_missing(ready: &Value) -> Option<String> {

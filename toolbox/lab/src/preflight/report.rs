@@ -45,6 +45,8 @@ pub struct PreflightReport {
     /// Whether both sent as many packets and bytes in each step, or came to the same states of a recording: if not, they play
     /// differently, and times are those of different games.
     pub did_the_same: bool,
+    /// What is missing of the recording: what comes behind it may be a small part of what was recorded.
+    pub recording_faults: Vec<String>,
     /// Which of the two replays by the default rules of the flight recorder and not by the recorded ones, and why.
     pub rules_missing: Vec<String>,
     /// How instructions were counted, which are among `counts`.
@@ -123,6 +125,7 @@ impl PreflightReport {
             findings,
             counts: counts::of_pairs(plan, pairs, per_step),
             did_the_same: pairs.iter().flat_map(|pair| &pair.steps).all(|(base, change)| did_the_same(base, change)),
+            recording_faults: pairs.first().map(|pair| pair.recording_faults.clone()).unwrap_or_default(),
             rules_missing: rules_missing(pairs),
             instructions: Instructions::of(pairs),
             seconds_per_pair: step_s.sum::<f64>() / pairs.len().max(1) as f64,

@@ -56,10 +56,10 @@ impl RecordedWorkload {
         register(ThreadClass::ShortTask);
         let extent = Extent::of(recording, (warm_up_s.max(0.0) * 1e3) as u32, UNTIL_MS);
         let workload = Self {
+            left: if extent.ticks_after == 0 { 0 } else { extent.ticks_at_first },
             extent,
             meter: Meter::new(),
             instructions: Instructions::open(),
-            left: if extent.ticks_after == 0 { 0 } else { extent.ticks_at_first },
             done: 0,
             is_warm: false,
             is_over: false,
@@ -86,9 +86,9 @@ impl RecordedWorkload {
         }
     }
 
-    /// How many ticks of how many worlds there are.
-    pub fn extent(&self) -> Extent {
-        self.extent
+    /// How many ticks of how many worlds there are, and what is missing.
+    pub fn extent(&self) -> &Extent {
+        &self.extent
     }
 
     /// As [`Workload::slow`](super::Workload::slow).

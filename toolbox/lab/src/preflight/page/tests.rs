@@ -163,6 +163,14 @@ fn a_page_tells_a_cause_that_scopes_have_in_common() {
 }
 
 #[test]
+fn a_page_says_what_is_missing_of_the_recording() {
+    let mut report = report_of(2e5, 1e5, 12);
+    assert!(!words(&report).contains("Not all of the recording"));
+    report.recording_faults = vec!["evening/6: the recording is damaged at byte 700".to_owned()];
+    check(&report, &["Not all of the recording", "evening/6: the recording is damaged at byte 700"]);
+}
+
+#[test]
 fn a_page_says_who_does_not_know_the_recorded_rules() {
     let mut report = report_of(2e5, 1e5, 12);
     assert!(!words(&report).contains("Not the recorded rules"));
