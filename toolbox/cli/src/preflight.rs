@@ -12,7 +12,9 @@ use clap::Args;
 use serde_json::json;
 use throng::recording::RecordingFiles;
 use throng_game::Game;
-use throng_lab::preflight::{self, PreflightPlan, PreflightReport, binaries::Builder, statistics::Verdict as Seen};
+use throng_lab::preflight::{
+    self, PreflightPlan, PreflightReport, Side, binaries::Builder, statistics::Verdict as Seen,
+};
 use throng_platform::signals::{self, StopFlag};
 
 use self::{repeated::repeat, told::tell_report};
@@ -111,13 +113,13 @@ fn find_both(
 ) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
     let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
     let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
-    let find = |option, text: &str| {
-        let found = builder.find(option, text, &mut |words: String| remark(words));
+    let find = |side, text: &str| {
+        let found = builder.find(side, text, &mut |words: String| remark(words));
         // The compiler was stopped, too, and that is no mistake in what it compiled.
         if stop.requested() { Err("stopped while building".into()) } else { found.map_err(Box::<dyn Error>::from) }
     };
-    let base = find("--base", &arguments.base)?;
-    let change = if arguments.change == arguments.base { base.clone() } else { find("--change", &arguments.change)? };
+    let base = find(Side::Base, &arguments.base)?;
+    let change = if arguments.change == arguments.base { base.clone() } else { find(Side::Change, &arguments.change)? };
     Ok((base, change))
 }
 

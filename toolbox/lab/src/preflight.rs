@@ -37,7 +37,7 @@ use throng_platform::sched;
 use throng_platform::signals::StopFlag;
 
 pub use pair::PreflightError;
-pub use plan::{Per, PreflightPlan};
+pub use plan::{Per, PreflightPlan, Side};
 pub use report::PreflightReport;
 
 use pair::PairFigures;

@@ -23,27 +23,27 @@ use std::time::SystemTime;
 use serde_json::Value;
 use siphasher::sip::SipHasher13;
 
+use super::plan::Side;
+
 /// Lines of a failed build that are shown: the error is in them.
 const LINES_SHOWN: usize = 30;
 const COMMIT_LETTERS: usize = 12;
-/// The option that says what is to go in.
-const CHANGE: &str = "--change";
 /// Programs of commits that are kept, of some 100 MB each; those that were not used for longest go.
 const PROGRAMS_MAX: usize = 20;
 
 /// Why there is no program.
 #[derive(Debug, thiserror::Error)]
 pub enum BinaryError {
-    #[error("{option} {text} is no file, no folder, and no revision of the repository here: {cause}")]
-    Unknown { option: &'static str, text: String, cause: String },
-    #[error("{option} {text} is a revision that cannot be checked out: {cause}")]
-    Checkout { option: &'static str, text: String, cause: String },
-    #[error("{option}: {what} does not build; its last lines:\n{lines}")]
-    Build { option: &'static str, what: String, lines: String },
-    #[error("{option}: {what} was built and has no program called {name}; it has: {found}")]
-    NoProgram { option: &'static str, what: String, name: String, found: String },
-    #[error("{option}: {program} cannot be run: {cause}; install it")]
-    Program { option: &'static str, program: &'static str, cause: io::Error },
+    #[error("{} {text} is no file, no folder, and no revision of the repository here: {cause}", side.option())]
+    Unknown { side: Side, text: String, cause: String },
+    #[error("{} {text} is a revision that cannot be checked out: {cause}", side.option())]
+    Checkout { side: Side, text: String, cause: String },
+    #[error("{}: {what} does not build; its last lines:\n{lines}", side.option())]
+    Build { side: Side, what: String, lines: String },
+    #[error("{}: {what} was built and has no program called {name}; it has: {found}", side.option())]
+    NoProgram { side: Side, what: String, name: String, found: String },
+    #[error("{}: {program} cannot be run: {cause}; install it", side.option())]
+    Program { side: Side, program: &'static str, cause: io::Error },
     #[error("{}: {cause}; name another folder with --cache", path.display())]
     Cache { path: PathBuf, cause: io::Error },
 }
@@ -66,44 +66,44 @@ impl Builder {
         cache.unwrap_or_else(std::env::temp_dir).join("throng/preflight")
     }
 
-    /// The program behind what was said for `option`. `tell` hears what takes time. Builds of revisions wait for another process that builds
+    /// The program behind what was said for this side. `tell` hears what takes time. Builds of revisions wait for another process that builds
     /// in the same cache.
-    pub fn find(&self, option: &'static str, text: &str, tell: &mut dyn FnMut(String)) -> Result<PathBuf, BinaryError> {
+    pub fn find(&self, side: Side, text: &str, tell: &mut dyn FnMut(String)) -> Result<PathBuf, BinaryError> {
         let path = self.here.join(text);
         if path.is_file() {
             return path.canonicalize().map_err(|cause| BinaryError::Unknown {
-                option,
+                side,
                 text: text.to_owned(),
                 cause: cause.to_string(),
             });
         }
         if path.is_dir() {
             tell(format!("building {text}"));
-            let built = self.build(option, text, &path, None)?;
+            let built = self.build(side, text, &path, None)?;
             // The next build may replace it.
-            return self.keep(&built, &format!("{option}-{}", std::process::id()).replace("--", ""));
+            return self.keep(&built, &folder_of_process(side, std::process::id()));
         }
-        self.revision(option, text, tell)
+        self.revision(side, text, tell)
     }
 
-    fn revision(&self, option: &'static str, text: &str, tell: &mut dyn FnMut(String)) -> Result<PathBuf, BinaryError> {
-        let unknown = |cause: String| BinaryError::Unknown { option, text: text.to_owned(), cause };
-        let refused = |cause: String| BinaryError::Checkout { option, text: text.to_owned(), cause };
+    fn revision(&self, side: Side, text: &str, tell: &mut dyn FnMut(String)) -> Result<PathBuf, BinaryError> {
+        let unknown = |cause: String| BinaryError::Unknown { side, text: text.to_owned(), cause };
+        let refused = |cause: String| BinaryError::Checkout { side, text: text.to_owned(), cause };
         if text.starts_with('-') {
             return Err(unknown("a revision begins with no dash".to_owned()));
         }
         let commit_of =
-            |revision: &str| self.git(option, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
+            |revision: &str| self.git(side, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
         let whole = commit_of(text)?.map_err(unknown)?;
         // Of the base nobody expects them.
-        let may_be_meant = option == CHANGE && commit_of("HEAD")?.is_ok_and(|head| head == whole);
-        if may_be_meant && self.has_changes(option)? {
+        let may_be_meant = side == Side::Change && commit_of("HEAD")?.is_ok_and(|head| head == whole);
+        if may_be_meant && self.has_changes(side)? {
             tell(format!(
                 "note what is changed here and not committed is not in {text}; name the folder to have it built, too"
             ));
         }
         let commit: String = whole.chars().take(COMMIT_LETTERS).collect();
-        let kept = format!("{commit}-{}", self.compiler(option)?);
+        let kept = format!("{commit}-{}", self.compiler(side)?);
         // Another process may be at the same.
         let _lock = self.lock(tell)?;
         let folder = self.programs().join(&kept);
@@ -114,29 +114,29 @@ impl Builder {
             return Ok(program);
         }
         // From the root of the repository to here.
-        let below = self.git(option, &["rev-parse", "--show-prefix"])?.map_err(refused)?;
+        let below = self.git(side, &["rev-parse", "--show-prefix"])?.map_err(refused)?;
         tell(format!("checking {text} out ({commit})"));
-        let worktree = Worktree::add(self, option, &commit)?.map_err(refused)?;
+        let worktree = Worktree::add(self, side, &commit)?.map_err(refused)?;
         let place = worktree.path.join(&below);
         if !place.is_dir() {
             return Err(refused(format!("there was no folder {below} in it yet")));
         }
         tell(format!("building {text} ({commit})"));
         let what = format!("{text} ({commit})");
-        let built = self.build(option, &what, &place, Some(&self.cache.join("target")))?;
+        let built = self.build(side, &what, &place, Some(&self.cache.join("target")))?;
         self.keep(&built, &kept)
     }
 
     /// Whether what git knows of is not as committed. Files that it does not know of may be anything.
-    fn has_changes(&self, option: &'static str) -> Result<bool, BinaryError> {
-        let changes = self.git(option, &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"])?;
+    fn has_changes(&self, side: Side) -> Result<bool, BinaryError> {
+        let changes = self.git(side, &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"])?;
         Ok(changes.is_ok_and(|changes| !changes.is_empty()))
     }
 
     /// Version of the compiler: what another one makes of the same source is another program.
-    fn compiler(&self, option: &'static str) -> Result<String, BinaryError> {
+    fn compiler(&self, side: Side) -> Result<String, BinaryError> {
         let output = cargo().arg("--version").current_dir(&self.here).output();
-        let output = output.map_err(|cause| BinaryError::Program { option, program: "cargo", cause })?;
+        let output = output.map_err(|cause| BinaryError::Program { side, program: "cargo", cause })?;
         let words = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(words.split_whitespace().nth(1).unwrap_or("unknown").replace('/', "-"))
     }
@@ -178,24 +178,18 @@ impl Builder {
     }
 
     /// Builds a folder's default package; the program of our name, or the only one.
-    fn build(
-        &self,
-        option: &'static str,
-        what: &str,
-        folder: &Path,
-        target: Option<&Path>,
-    ) -> Result<PathBuf, BinaryError> {
+    fn build(&self, side: Side, what: &str, folder: &Path, target: Option<&Path>) -> Result<PathBuf, BinaryError> {
         let mut command = cargo();
         command.args(["build", "--release", "--message-format", "json-render-diagnostics"]).current_dir(folder);
         if let Some(target) = target {
             command.env("CARGO_TARGET_DIR", target);
         }
-        let output = command.output().map_err(|cause| BinaryError::Program { option, program: "cargo", cause })?;
+        let output = command.output().map_err(|cause| BinaryError::Program { side, program: "cargo", cause })?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);
             let lines: Vec<&str> = words.lines().collect();
             let lines = lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n");
-            return Err(BinaryError::Build { option, what: what.to_owned(), lines });
+            return Err(BinaryError::Build { side, what: what.to_owned(), lines });
         }
         let programs = programs(&String::from_utf8_lossy(&output.stdout));
         let named = programs.iter().find(|path| path.file_name().is_some_and(|name| *name == *self.name));
@@ -204,15 +198,15 @@ impl Builder {
             _ => {
                 let found: Vec<String> = programs.iter().map(|path| path.display().to_string()).collect();
                 let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-                Err(BinaryError::NoProgram { option, what: what.to_owned(), name: self.name.clone(), found })
+                Err(BinaryError::NoProgram { side, what: what.to_owned(), name: self.name.clone(), found })
             }
         }
     }
 
     /// What git says in the repository here, or its words why not.
-    fn git(&self, option: &'static str, words: &[&str]) -> Result<Result<String, String>, BinaryError> {
+    fn git(&self, side: Side, words: &[&str]) -> Result<Result<String, String>, BinaryError> {
         let output = Command::new("git").args(words).current_dir(&self.here).output();
-        let output = output.map_err(|cause| BinaryError::Program { option, program: "git", cause })?;
+        let output = output.map_err(|cause| BinaryError::Program { side, program: "git", cause })?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if output.status.success() {
             return Ok(Ok(text(&output.stdout)));
@@ -246,26 +240,27 @@ fn cargo() -> Command {
 /// A checkout in the cache, whose end it is that this is dropped: the repository knows of no more worktrees than before.
 struct Worktree<'a> {
     builder: &'a Builder,
+    side: Side,
     path: PathBuf,
 }
 
 impl<'a> Worktree<'a> {
     /// Under the lock: what lies there already was left by a process that was killed, and is removed.
-    fn add(builder: &'a Builder, option: &'static str, commit: &str) -> Result<Result<Self, String>, BinaryError> {
+    fn add(builder: &'a Builder, side: Side, commit: &str) -> Result<Result<Self, String>, BinaryError> {
         let cache = &builder.cache;
         let cache = cache.canonicalize().map_err(|cause| BinaryError::Cache { path: cache.clone(), cause })?;
-        let worktree = Self { builder, path: cache.join("worktrees").join(commit) };
+        let worktree = Self { builder, side, path: cache.join("worktrees").join(commit) };
         worktree.remove();
         // By force: the repository may know of one there whose folder is gone. No other worktree is touched.
         let words = worktree.path.display().to_string();
-        let added = builder.git(option, &["worktree", "add", "--force", "--quiet", "--detach", &words, commit])?;
+        let added = builder.git(side, &["worktree", "add", "--force", "--quiet", "--detach", &words, commit])?;
         Ok(added.map(|_| worktree))
     }
 
     /// A worktree of another repository's, or half of one, is no more than a folder here.
     fn remove(&self) {
         let words = self.path.display().to_string();
-        let _ = self.builder.git("", &["worktree", "remove", "--force", &words]);
+        let _ = self.builder.git(self.side, &["worktree", "remove", "--force", &words]);
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -276,14 +271,23 @@ impl Drop for Worktree<'_> {
     }
 }
 
+/// Where the program is kept that this process built of a folder: `base-4711`.
+fn folder_of_process(side: Side, process: u32) -> String {
+    format!("{side}-{process}")
+}
+
+/// The number of the process, if it is such a folder.
+fn process_of_folder(name: &str) -> Option<&str> {
+    Side::BOTH.iter().find_map(|side| name.strip_prefix(side.name())?.strip_prefix('-'))
+}
+
 /// Removes programs of folders whose process is gone, and those of commits that were not used for longest. What cannot be removed stays:
 /// the next one tries again.
 fn sweep(programs: &Path) {
     let mut of_commits: Vec<(SystemTime, PathBuf)> = Vec::new();
     for entry in fs::read_dir(programs).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let process = ["base-", "change-"].iter().find_map(|which| name.strip_prefix(which));
-        match process {
+        match process_of_folder(&name) {
             Some(process) if !Path::new("/proc").join(process).exists() => drop(fs::remove_dir_all(entry.path())),
             Some(_) => {}
             None => {
@@ -322,7 +326,7 @@ mod tests {
             .unwrap();
         fs::write(folder.join("src/main.rs"), "fn main() { nothing_of_that_name() }\n").unwrap();
         let builder = Builder { name: "broken".to_owned(), here: folder.clone(), cache: folder.join("cache") };
-        let error = builder.find("--base", ".", &mut |_| ()).unwrap_err().to_string();
+        let error = builder.find(Side::Base, ".", &mut |_| ()).unwrap_err().to_string();
         fs::remove_dir_all(&folder).unwrap();
         assert!(error.starts_with("--base: ") && error.contains("nothing_of_that_name"), "{error}");
     }
@@ -331,7 +335,7 @@ mod tests {
     fn what_is_nothing_is_told() {
         let builder = Builder { name: "throng".to_owned(), here: ".".into(), cache: std::env::temp_dir() };
         for text in ["no-such-revision", "--help"] {
-            let error = builder.find("--change", text, &mut |_| ()).unwrap_err().to_string();
+            let error = builder.find(Side::Change, text, &mut |_| ()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--change {text} is no file, no folder, and no revision")), "{error}");
         }
     }
@@ -385,7 +389,7 @@ mod tests {
 
         fn git(&self, words: &[&str]) -> String {
             let by = ["-c", "user.name=Tester", "-c", "user.email=tester@localhost", "-c", "commit.gpgsign=false"];
-            let said = self.builder.git("--base", &[&by[..], words].concat()).unwrap();
+            let said = self.builder.git(Side::Base, &[&by[..], words].concat()).unwrap();
             said.unwrap_or_else(|why| panic!("{words:?}: {why}"))
         }
 
@@ -399,7 +403,7 @@ mod tests {
         }
 
         /// The program, or why there is none, and what was told meanwhile. Nothing of the repository is another for it.
-        fn find(&self, option: &'static str, text: &str) -> (Result<PathBuf, String>, Vec<String>) {
+        fn find(&self, side: Side, text: &str) -> (Result<PathBuf, String>, Vec<String>) {
             let state = || {
                 let status = self.git(&["status", "--porcelain", "--branch"]);
                 let main = fs::read_to_string(self.builder.here.join("src/main.rs")).unwrap();
@@ -407,7 +411,7 @@ mod tests {
             };
             let before = state();
             let mut told = Vec::new();
-            let found = self.builder.find(option, text, &mut |words| told.push(words));
+            let found = self.builder.find(side, text, &mut |words| told.push(words));
             assert_eq!(state(), before, "the repository is as it was, with no more worktrees");
             let left = fs::read_dir(self.builder.cache.join("worktrees")).into_iter().flatten().count();
             assert_eq!(left, 0, "no checkout is left");
@@ -437,20 +441,20 @@ mod tests {
         let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(COMMIT_LETTERS).collect();
         fs::create_dir_all(repository.builder.cache.join("worktrees").join(commit).join("games")).unwrap();
 
-        let (program, told) = repository.find("--base", "main");
+        let (program, told) = repository.find(Side::Base, "main");
         let program = program.unwrap();
         assert_eq!(says(&program), "second");
         assert!(told[0].starts_with("checking main out"), "{told:?}");
-        let (before, told) = repository.find("--change", "HEAD~1");
+        let (before, told) = repository.find(Side::Change, "HEAD~1");
         assert_eq!(says(&before.unwrap()), "first");
         assert!(!told.iter().any(|words| words.contains("not committed")), "{told:?}");
-        let (again, told) = repository.find("--base", "main");
+        let (again, told) = repository.find(Side::Base, "main");
         assert_eq!((again.unwrap(), told), (program.clone(), Vec::new()), "it is there already");
-        let (again, told) = repository.find("--change", "main");
+        let (again, told) = repository.find(Side::Change, "main");
         assert_eq!((again.unwrap(), told.len()), (program, 1), "it is there already: {told:?}");
         assert!(told[0].contains("not committed is not in main"), "{told:?}");
         // And the changed folder itself is what is built of it.
-        let (changed, _) = repository.find("--change", ".");
+        let (changed, _) = repository.find(Side::Change, ".");
         assert!(changed.unwrap_err().contains("this is not even Rust"));
     }
 
@@ -459,7 +463,7 @@ mod tests {
     fn a_revision_that_does_not_build_is_told_and_nothing_is_lost() {
         let repository = Repository::new("no-build", "fn main() { nothing_of_that_name() }\n");
         repository.write_main("fn main() {}\n");
-        let (found, _) = repository.find("--base", "main");
+        let (found, _) = repository.find(Side::Base, "main");
         let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(COMMIT_LETTERS).collect();
         let error = found.unwrap_err();
         let begin = format!("--base: main ({commit}) does not build; its last lines:");
@@ -472,7 +476,7 @@ mod tests {
         let repository = Repository::new("before", "fn main() {}\n");
         repository.git(&["mv", "../tiny", "../large"]);
         let large = Builder { here: repository.builder.here.with_file_name("large"), ..repository.builder.clone() };
-        let error = large.find("--base", "main", &mut |_| ()).unwrap_err().to_string();
+        let error = large.find(Side::Base, "main", &mut |_| ()).unwrap_err().to_string();
         assert_eq!(
             error,
             "--base main is a revision that cannot be checked out: there was no folder games/large/ in it yet"
@@ -482,8 +486,9 @@ mod tests {
     #[test]
     fn programs_of_old_commits_and_of_processes_that_are_gone_make_room() {
         let programs = folder("sweep");
-        let (own, gone) = (format!("base-{}", std::process::id()), "change-4294967295");
-        for name in [own.as_str(), gone] {
+        let [own, gone] = [(Side::Base, std::process::id()), (Side::Change, u32::MAX)]
+            .map(|(side, process)| folder_of_process(side, process));
+        for name in [&own, &gone] {
             fs::create_dir(programs.join(name)).unwrap();
         }
         for number in 0..PROGRAMS_MAX + 2 {

@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use super::instructions::{self, COUNTS};
-use super::pair::{NAMES, PairFigures, Step};
-use super::plan::{Per, PreflightPlan};
+use super::pair::{PairFigures, Step};
+use super::plan::{Per, PreflightPlan, Side};
 use crate::page::number;
 
 /// As a share.
@@ -110,11 +110,11 @@ pub(super) fn of_pairs(plan: &PreflightPlan, pairs: &[PairFigures], per_step: u3
 /// Of so many instructions as valgrind counted of each build, and why there is no verdict, if there is none.
 pub(super) fn of_valgrind(counted: &[[f64; COUNTS]; 2]) -> (Count, Option<String>) {
     let [base, change] = counted.map(|counts| counts.iter().sum::<f64>() / COUNTS as f64);
-    let unclear = NAMES.iter().zip(counted).find_map(|(which, counts)| {
+    let unclear = Side::BOTH.iter().zip(counted).find_map(|(side, counts)| {
         let apart = apart(counts);
         (apart > COUNT_DIFFERS_MIN).then(|| {
             format!(
-                "two counts of {which} are {:.1} % apart, so nothing is said of a difference of the builds",
+                "two counts of {side} are {:.1} % apart, so nothing is said of a difference of the builds",
                 100.0 * apart
             )
         })

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 use throng_platform::signals::StopFlag;
 
-use super::pair::{NAMES, PairFigures, ticks_of};
-use super::plan::{PreflightPlan, STEPS_MIN};
+use super::pair::{PairFigures, ticks_of};
+use super::plan::{PreflightPlan, STEPS_MIN, Side};
 use crate::child::{Child, Said};
 
 /// How instructions were counted.
@@ -59,8 +59,8 @@ const WARM_UP_S: &str = "0.2";
 impl Instructions {
     /// By the processor's counters, if both builds and the host have them.
     pub(super) fn of(pairs: &[PairFigures]) -> Self {
-        let why = pairs.iter().flat_map(|pair| pair.instructions_missing.iter().zip(NAMES));
-        let why = why.filter_map(|(why, which)| Some(format!("{which}: {}", why.as_ref()?))).next();
+        let why = pairs.iter().flat_map(|pair| pair.instructions_missing.iter().zip(Side::BOTH));
+        let why = why.filter_map(|(why, side)| Some(format!("{side}: {}", why.as_ref()?))).next();
         let silent = || "the processor's counters were there and said nothing".to_owned();
         let (by, missing) = match why {
             None if are_counted(pairs) => (CountedBy::PerfEvent, None),
@@ -81,24 +81,22 @@ pub(super) fn by_valgrind(plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64
 }
 
 fn by(valgrind: &Path, plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64; COUNTS]; 2], String> {
-    let of = |which: usize, steps: u32| {
-        let (path, own) = [(&plan.base, &plan.base_words), (&plan.change, &plan.change_words)][which];
-        let words: Vec<String> = plan.words.iter().chain(own).cloned().collect();
-        counted(valgrind, path, &words, steps, stop).map_err(|why| format!("{}: {why}", NAMES[which]))
+    let of = |side: Side, steps: u32| {
+        let counted = counted(valgrind, plan.program(side), &plan.words_of(side), steps, stop);
+        counted.map_err(|why| format!("{side}: {why}"))
     };
     let mut per_frame = [[0.0; COUNTS]; 2];
     for count in 0..COUNTS {
-        let without = [of(0, 0)?, of(1, 0)?];
+        let without = [of(Side::Base, 0)?, of(Side::Change, 0)?];
         let ready = without.each_ref().map(|(ready, _)| ready.clone());
         // Both are to do as much.
         let frames = if plan.recording.is_some() { ticks_of(FRAMES, &ready) } else { FRAMES.into() };
         let step = frames.try_into().unwrap_or(u32::MAX);
-        for (which, counts) in per_frame.iter_mut().enumerate() {
-            let (_, with) = of(which, step)?;
-            let more = with.checked_sub(without[which].1).filter(|more| *more > 0);
-            let more = more.ok_or_else(|| {
-                format!("{}: {step} {}s took no instructions more than none did", NAMES[which], plan.per())
-            })?;
+        for ((side, counts), (_, without)) in Side::BOTH.into_iter().zip(&mut per_frame).zip(without) {
+            let (_, with) = of(side, step)?;
+            let more = with.checked_sub(without).filter(|more| *more > 0);
+            let more =
+                more.ok_or_else(|| format!("{side}: {step} {}s took no instructions more than none did", plan.per()))?;
             counts[count] = more as f64 / f64::from(step);
         }
     }

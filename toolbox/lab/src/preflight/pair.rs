@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use throng_platform::signals::StopFlag;
 
-use super::plan::{PreflightPlan, STEPS_MIN};
+use super::plan::{PreflightPlan, STEPS_MIN, Side};
 use crate::child::{Child, Said};
 
 /// Until a process has its game, its bots and its warm-up behind it, with both on one core.
@@ -22,28 +22,28 @@ const STEPS_MAX: u32 = 5_000;
 /// Why nothing can be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    #[error("{which} cannot be started: {path}: {cause}")]
-    Start { which: &'static str, path: String, cause: std::io::Error },
+    #[error("{side} cannot be started: {path}: {cause}")]
+    Start { side: Side, path: String, cause: std::io::Error },
     #[error(
-        "{which} ended ({status}) instead of playing; is it a build that has the command `workload`?  Try it by hand: {command}\n\
+        "{side} ended ({status}) instead of playing; is it a build that has the command `workload`?  Try it by hand: {command}\n\
          its last words:\n{words}"
     )]
-    Ended { which: &'static str, status: String, command: String, words: String },
+    Ended { side: Side, status: String, command: String, words: String },
     #[error(
-        "{which} cannot replay {recording} ({status}); its last words:\n{words}\n\
+        "{side} cannot replay {recording} ({status}); its last words:\n{words}\n\
          A build that does not know --recording is from before preflight had recordings; one that reads inputs or checkpoints as others \
          needs a recording made by a build from after that. Try it by hand: {command}"
     )]
-    CannotReplay { which: &'static str, recording: String, status: String, command: String, words: String },
+    CannotReplay { side: Side, recording: String, status: String, command: String, words: String },
     #[error(
         "{recording} is too short for a verdict: after its first seconds it has {ticks} ticks of {worlds} worlds, and {STEPS_MIN} steps of \
          {per_step} ticks are needed; {hint}"
     )]
     TooShort { recording: String, ticks: u64, worlds: u64, per_step: u64, hint: String },
-    #[error("{which} said nothing for {} s; its last words:\n{words}", after.as_secs())]
-    Silent { which: &'static str, after: Duration, words: String },
-    #[error("{which} said what cannot be read: {cause}")]
-    BadStep { which: &'static str, cause: String },
+    #[error("{side} said nothing for {} s; its last words:\n{words}", after.as_secs())]
+    Silent { side: Side, after: Duration, words: String },
+    #[error("{side} said what cannot be read: {cause}")]
+    BadStep { side: Side, cause: String },
     #[error("stopped after {pairs} pairs, of which nothing can be said")]
     Stopped { pairs: usize },
 }
@@ -106,8 +106,6 @@ pub(super) type ScopeSum = (String, u64, u64);
 /// Steps whose scopes are asked for at the end of a pair: recorders hold far more.
 const SCOPES_STEPS: usize = 20;
 
-pub(super) const NAMES: [&str; 2] = ["base", "change"];
-
 /// Runs a pair: `steps` of them, or as many as fit.
 pub(super) fn run(
     plan: &PreflightPlan,
@@ -116,26 +114,26 @@ pub(super) fn run(
     steps: Option<u32>,
     stop: &StopFlag,
 ) -> Result<PairFigures, PreflightError> {
-    let start = |which: usize| Process::start(plan, which, core);
+    let start = |side: Side| Process::start(plan, side, core);
     // Who starts first has other memory.
     let change_first = number % 2 == 1;
     let (mut base, mut change);
     if change_first {
-        change = start(1)?;
-        base = start(0)?;
+        change = start(Side::Change)?;
+        base = start(Side::Base)?;
     } else {
-        base = start(0)?;
-        change = start(1)?;
+        base = start(Side::Base)?;
+        change = start(Side::Change)?;
     }
     let ready = [base.ready(stop)?, change.ready(stop)?];
     let mut pair = PairFigures {
         steps: Vec::new(),
-        commits: [0, 1].map(|which| ready[which]["commit"].as_str().unwrap_or("unknown").to_owned()),
+        commits: ready.each_ref().map(|ready| ready["commit"].as_str().unwrap_or("unknown").to_owned()),
         played: ready[0].clone(),
         per_step: plan.frames_per_step,
-        instructions_missing: [0, 1].map(|which| instructions_missing(&ready[which])),
+        instructions_missing: ready.each_ref().map(instructions_missing),
         recording_faults: recording_faults(&ready[0]),
-        rules_missing: [0, 1].map(|which| ready[which]["rules_missing"].as_str().map(str::to_owned)),
+        rules_missing: ready.each_ref().map(|ready| ready["rules_missing"].as_str().map(str::to_owned)),
         ..PairFigures::default()
     };
     let steps_max = match &plan.recording {
@@ -217,27 +215,21 @@ fn instructions_missing(ready: &Value) -> Option<String> {
 
 /// One of the two.
 struct Process {
-    which: &'static str,
+    side: Side,
     child: Child,
     command: String,
     recording: Option<String>,
 }
 
 impl Process {
-    fn start(plan: &PreflightPlan, which: usize, core: Option<u32>) -> Result<Self, PreflightError> {
-        let (path, own): (&Path, _) =
-            if which == 0 { (&plan.base, &plan.base_words) } else { (&plan.change, &plan.change_words) };
-        let mut words: Vec<String> = plan.words.iter().chain(own).cloned().collect();
+    fn start(plan: &PreflightPlan, side: Side, core: Option<u32>) -> Result<Self, PreflightError> {
+        let (path, mut words) = (plan.program(side), plan.words_of(side));
         words.extend(core.into_iter().flat_map(|core| ["--core".to_owned(), core.to_string()]));
         let command = format!("{} workload {}", path.display(), words.join(" "));
         let child = Child::start(path, "workload", &words, &[]);
-        let child = child.map_err(|cause| PreflightError::Start {
-            which: NAMES[which],
-            path: path.display().to_string(),
-            cause,
-        })?;
+        let child = child.map_err(|cause| PreflightError::Start { side, path: path.display().to_string(), cause })?;
         let recording = plan.recording.as_ref().map(|path| path.display().to_string());
-        Ok(Self { which: NAMES[which], child, command, recording })
+        Ok(Self { side, child, command, recording })
     }
 
     fn ready(&mut self, stop: &StopFlag) -> Result<Value, PreflightError> {
@@ -258,9 +250,9 @@ impl Process {
         let until = Instant::now() + STEP_WITHIN;
         match self.child.hear(until) {
             Some(Said::Status(step)) => serde_json::from_value(step)
-                .map_err(|cause| PreflightError::BadStep { which: self.which, cause: cause.to_string() }),
+                .map_err(|cause| PreflightError::BadStep { side: self.side, cause: cause.to_string() }),
             Some(Said::Ended) => Err(self.ended()),
-            Some(other) => Err(PreflightError::BadStep { which: self.which, cause: format!("{other:?}") }),
+            Some(other) => Err(PreflightError::BadStep { side: self.side, cause: format!("{other:?}") }),
             None => Err(self.silent(STEP_WITHIN)),
         }
     }
@@ -278,14 +270,14 @@ impl Process {
         let status = self.child.exit_status(Instant::now() + END_WITHIN);
         let status = status.map_or_else(|| "still there".to_owned(), |status: ExitStatus| status.to_string());
         let words = self.child.tail().join("\n");
-        let (which, command) = (self.which, self.command.clone());
+        let (side, command) = (self.side, self.command.clone());
         match self.recording.clone() {
-            Some(recording) => PreflightError::CannotReplay { which, recording, status, command, words },
-            None => PreflightError::Ended { which, status, command, words },
+            Some(recording) => PreflightError::CannotReplay { side, recording, status, command, words },
+            None => PreflightError::Ended { side, status, command, words },
         }
     }
 
     fn silent(&mut self, after: Duration) -> PreflightError {
-        PreflightError::Silent { which: self.which, after, words: self.child.tail().join("\n") }
+        PreflightError::Silent { side: self.side, after, words: self.child.tail().join("\n") }
     }
 }

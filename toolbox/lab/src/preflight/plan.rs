@@ -1,9 +1,41 @@
 //! The plan of a preflight: what is compared, and for how long.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+/// One of the two builds. What there is of both in a list is in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Base,
+    Change,
+}
+
+impl Side {
+    pub const BOTH: [Self; 2] = [Self::Base, Self::Change];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Change => "change",
+        }
+    }
+
+    /// By which the command line names it.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Base => "--base",
+            Self::Change => "--change",
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -30,6 +62,22 @@ pub struct PreflightPlan {
 impl PreflightPlan {
     pub(super) fn per(&self) -> Per {
         if self.recording.is_some() { Per::Tick } else { Per::Frame }
+    }
+
+    pub(super) fn program(&self, side: Side) -> &Path {
+        match side {
+            Side::Base => &self.base,
+            Side::Change => &self.change,
+        }
+    }
+
+    /// Those of both, and its own.
+    pub(super) fn words_of(&self, side: Side) -> Vec<String> {
+        let own = match side {
+            Side::Base => &self.base_words,
+            Side::Change => &self.change_words,
+        };
+        self.words.iter().chain(own).cloned().collect()
     }
 
     /// Of builds that are in no folder.

@@ -11,8 +11,8 @@ use super::binaries;
 use super::counts::{self, Count};
 use super::instructions::{COUNTS, CountedBy, Instructions};
 use super::page;
-use super::pair::{NAMES, PairFigures, Step};
-use super::plan::{Per, PreflightPlan};
+use super::pair::{PairFigures, Step};
+use super::plan::{Per, PreflightPlan, Side};
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::earlier_runs::unix_s;
 use crate::page::grouped;
@@ -225,8 +225,8 @@ fn workload(plan: &PreflightPlan, pairs: &[PairFigures]) -> String {
 
 /// Of each build once: all pairs replay the same.
 fn rules_missing(pairs: &[PairFigures]) -> Vec<String> {
-    let missing = pairs.iter().take(1).flat_map(|pair| NAMES.iter().zip(&pair.rules_missing));
-    missing.filter_map(|(which, why)| Some(format!("{which}: {}", why.as_ref()?))).collect()
+    let missing = pairs.iter().take(1).flat_map(|pair| Side::BOTH.iter().zip(&pair.rules_missing));
+    missing.filter_map(|(side, why)| Some(format!("{side}: {}", why.as_ref()?))).collect()
 }
 
 fn did_the_same(base: &Step, change: &Step) -> bool {
@@ -270,20 +270,20 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], per_step: u32) -> Vec<Scop
         .collect();
     names.sort_unstable();
     names.dedup();
-    let middle = |which: usize, name: &str, of: fn(&(String, u64, u64)) -> u64| {
+    let middle = |side: Side, name: &str, of: fn(&(String, u64, u64)) -> u64| {
         let per_frame = told.iter().map(|pair| {
             let frames = pair.scopes_steps as f64 * f64::from(per_step);
-            pair.scopes[which].get(name).map_or(0.0, |sum| of(sum) as f64 / frames.max(1.0))
+            pair.scopes[side as usize].get(name).map_or(0.0, |sum| of(sum) as f64 / frames.max(1.0))
         });
         throng_history::changes::median(&mut per_frame.collect::<Vec<_>>())
     };
     let change = |(subsystem, name): &(&str, &str)| ScopeChange {
         name: (*name).to_owned(),
         subsystem: (*subsystem).to_owned(),
-        base_us: middle(0, name, |sum| sum.2) / 1e3,
-        change_us: middle(1, name, |sum| sum.2) / 1e3,
-        base_count: middle(0, name, |sum| sum.1),
-        change_count: middle(1, name, |sum| sum.1),
+        base_us: middle(Side::Base, name, |sum| sum.2) / 1e3,
+        change_us: middle(Side::Change, name, |sum| sum.2) / 1e3,
+        base_count: middle(Side::Base, name, |sum| sum.1),
+        change_count: middle(Side::Change, name, |sum| sum.1),
     };
     let seen = findings.subsystems.iter().filter(|finding| finding.verdict.is_seen());
     let of_subsystem = |finding: &Finding| {
