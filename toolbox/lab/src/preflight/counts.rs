@@ -82,7 +82,7 @@ impl Count {
 type Counted = (&'static str, fn(&Step) -> u64);
 
 /// Of all steps of these pairs.
-pub(super) fn of_pairs(plan: &PreflightPlan, pairs: &[PairFigures], per_step: u32) -> Vec<Count> {
+pub(super) fn of_pairs(plan: &PreflightPlan, pairs: &[PairFigures], units_per_step: u32) -> Vec<Count> {
     let mut counted: Vec<Counted> = vec![("allocations", |step| step.allocations)];
     // Nobody is there whom a replay could send anything.
     if plan.recording.is_none() {
@@ -99,10 +99,10 @@ pub(super) fn of_pairs(plan: &PreflightPlan, pairs: &[PairFigures], per_step: u3
                 .fold((0.0, 0.0), |sums, (base, change)| (sums.0 + of(base) as f64, sums.1 + of(change) as f64))
         });
         let sums: Vec<(f64, f64)> = sums.collect();
-        let frames = pairs.iter().map(|pair| pair.steps.len() as f64).sum::<f64>() * f64::from(per_step);
-        let per_frame = |all: f64| all / frames.max(1.0);
+        let units = pairs.iter().map(|pair| pair.steps.len() as f64).sum::<f64>() * f64::from(units_per_step);
+        let per_unit = |all: f64| all / units.max(1.0);
         let (base, change) = sums.iter().fold((0.0, 0.0), |all, sums| (all.0 + sums.0, all.1 + sums.1));
-        Count { name, base: per_frame(base), change: per_frame(change), verdict: CountVerdict::of_pairs(&sums) }
+        Count { name, base: per_unit(base), change: per_unit(change), verdict: CountVerdict::of_pairs(&sums) }
     };
     counted.into_iter().map(of).collect()
 }

@@ -85,14 +85,14 @@ fn by(valgrind: &Path, plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64; C
         let counted = counted(valgrind, plan.program(side), &plan.words_of(side), steps, stop);
         counted.map_err(|why| format!("{side}: {why}"))
     };
-    let mut per_frame = [[0.0; COUNTS]; 2];
+    let mut per_unit = [[0.0; COUNTS]; 2];
     for count in 0..COUNTS {
         let without = [of(Side::Base, 0)?, of(Side::Change, 0)?];
         let ready = without.each_ref().map(|(ready, _)| ready.clone());
         // Both are to do as much.
         let frames = if plan.recording.is_some() { ticks_of(FRAMES, &ready) } else { FRAMES.into() };
         let step = frames.try_into().unwrap_or(u32::MAX);
-        for ((side, counts), (_, without)) in Side::BOTH.into_iter().zip(&mut per_frame).zip(without) {
+        for ((side, counts), (_, without)) in Side::BOTH.into_iter().zip(&mut per_unit).zip(without) {
             let (_, with) = of(side, step)?;
             let more = with.checked_sub(without).filter(|more| *more > 0);
             let more =
@@ -100,7 +100,7 @@ fn by(valgrind: &Path, plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64; C
             counts[count] = more as f64 / f64::from(step);
         }
     }
-    Ok(per_frame)
+    Ok(per_unit)
 }
 
 /// What a process says when it is ready, and all its instructions, if it plays one step of so many frames; of 0, none.

@@ -223,13 +223,14 @@ fn how_sure(report: &PreflightReport) -> Markup {
             }
             p {
                 (findings.pairs) " pairs of processes, one of each build, played the same " (report.per) "s in turns, a step of "
-                (report.per_step) " " (report.per) "s at a time. "
-                (number((100.0 * findings.undisturbed_share).round())) " % of steps had the core to themselves, by the kernel's word, which does not know what a hypervisor takes"
+                (report.units_per_step) " " (report.per) "s at a time. "
+                (number((100.0 * findings.undisturbed_share).round())) " % of steps had the core to themselves"
                 @if findings.took_disturbed {
                     ", which is few: others were taken as well, and intervals are wide. A quieter host says more."
                 } @else {
                     "; the others do not count."
                 }
+                " That is the kernel's word, which does not know what a hypervisor takes."
             }
         }
     }
@@ -513,7 +514,7 @@ fn surroundings(report: &PreflightReport) -> Markup {
                 tr { th { "Played" } td { (report.workload) } }
                 tr {
                     th { "Measured" }
-                    td { (report.findings.pairs) " pairs of " (report.steps_per_pair) " steps of " (report.per_step) " " (report.per) "s" }
+                    td { (report.findings.pairs) " pairs of " (report.steps_per_pair) " steps of " (report.units_per_step) " " (report.per) "s" }
                 }
                 (machine_rows(&report.machine))
             }

@@ -37,9 +37,9 @@ pub enum PreflightError {
     CannotReplay { side: Side, recording: String, status: String, command: String, words: String },
     #[error(
         "{recording} is too short for a verdict: after its first seconds it has {ticks} ticks of {worlds} worlds, and {STEPS_MIN} steps of \
-         {per_step} ticks are needed; {hint}"
+         {ticks_per_step} ticks are needed; {hint}"
     )]
-    TooShort { recording: String, ticks: u64, worlds: u64, per_step: u64, hint: String },
+    TooShort { recording: String, ticks: u64, worlds: u64, ticks_per_step: u64, hint: String },
     #[error("{side} said nothing for {} s; its last words:\n{words}", after.as_secs())]
     Silent { side: Side, after: Duration, words: String },
     #[error("{side} said what cannot be read: {cause}")]
@@ -82,8 +82,8 @@ impl Step {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PairFigures {
     pub steps: Vec<(Step, Step)>,
-    /// Frames of a step; of a recording, ticks of all its worlds together.
-    pub per_step: u32,
+    /// Of what times and counts are per: frames of a step, or of a recording ticks of all its worlds together.
+    pub units_per_step: u32,
     /// Commits, by the builds' own word.
     pub commits: [String; 2],
     /// What was played: game, players, NPCs; or worlds and ticks of a recording.
@@ -130,7 +130,7 @@ pub(super) fn run(
         steps: Vec::new(),
         commits: ready.each_ref().map(|ready| ready["commit"].as_str().unwrap_or("unknown").to_owned()),
         played: ready[0].clone(),
-        per_step: plan.frames_per_step,
+        units_per_step: plan.frames_per_step,
         instructions_missing: ready.each_ref().map(instructions_missing),
         recording_faults: recording_faults(&ready[0]),
         rules_missing: ready.each_ref().map(|ready| ready["rules_missing"].as_str().map(str::to_owned)),
@@ -140,12 +140,12 @@ pub(super) fn run(
         // Whoever is to stop hears of no end.
         Some(recording) if !stop.requested() => {
             let fits;
-            (pair.per_step, fits) = of_recording(plan, recording, &ready)?;
+            (pair.units_per_step, fits) = of_recording(plan, recording, &ready)?;
             fits
         }
         _ => STEPS_MAX,
     };
-    let (begin, order) = (Instant::now(), format!("step {}", pair.per_step));
+    let (begin, order) = (Instant::now(), format!("step {}", pair.units_per_step));
     for step in 0..steps.unwrap_or(STEPS_MAX).min(steps_max) {
         let is_over = steps.is_none() && step >= STEPS_MIN && begin.elapsed().as_secs_f64() >= plan.pair_s;
         if is_over || stop.requested() {
@@ -183,8 +183,8 @@ fn least(ready: &[Value; 2], key: &str) -> u64 {
 /// Ticks of a step: so many of each world; and how many such steps both builds have of the recording.
 fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> Result<(u32, u32), PreflightError> {
     let (ticks, worlds) = (least(ready, "ticks"), least(ready, "worlds"));
-    let per_step = ticks_of(plan.frames_per_step, ready);
-    let fits = ticks / per_step;
+    let ticks_per_step = ticks_of(plan.frames_per_step, ready);
+    let fits = ticks / ticks_per_step;
     if fits < u64::from(STEPS_MIN) {
         let frames = ticks / (worlds.max(1) * u64::from(STEPS_MIN));
         let shorter = if frames > 0 { format!(", or say --frames-per-step {frames}") } else { String::new() };
@@ -193,11 +193,11 @@ fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> R
             recording: recording.display().to_string(),
             ticks,
             worlds,
-            per_step,
+            ticks_per_step,
             hint,
         });
     }
-    Ok((per_step.try_into().unwrap_or(u32::MAX), fits.min(STEPS_MAX.into()) as u32))
+    Ok((ticks_per_step.try_into().unwrap_or(u32::MAX), fits.min(STEPS_MAX.into()) as u32))
 }
 
 fn recording_faults(ready: &Value) -> Vec<String> {

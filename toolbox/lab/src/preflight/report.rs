@@ -54,8 +54,10 @@ pub struct PreflightReport {
     pub seconds_per_pair: f64,
     pub steps_per_pair: usize,
     pub frames_per_step: u32,
-    /// Frames of a step; of a recording, ticks of all its worlds together.
-    pub per_step: u32,
+    /// Of `per`: frames of a step, or of a recording ticks of all its worlds together.
+    // The key is that of reports from before.
+    #[serde(rename = "per_step")]
+    pub units_per_step: u32,
     /// When it was over.
     pub written_unix_s: u64,
     pub machine: Machine,
@@ -98,8 +100,8 @@ const BOTS_IN_S: u32 = 20;
 
 impl PreflightReport {
     pub(super) fn new(plan: &PreflightPlan, pairs: &[PairFigures]) -> Self {
-        let per_step = pairs.first().map_or(plan.frames_per_step, |pair| pair.per_step);
-        let findings = statistics::find(pairs, per_step);
+        let units_per_step = pairs.first().map_or(plan.frames_per_step, |pair| pair.units_per_step);
+        let findings = statistics::find(pairs, units_per_step);
         let verdict = verdict(&findings);
         let commits = pairs.first().map(|pair| pair.commits.clone()).unwrap_or_default();
         let build = |path: &Path, commit: &String| Build {
@@ -120,10 +122,10 @@ impl PreflightReport {
             workload: workload(plan, pairs),
             played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
             per: plan.per(),
-            scopes: scopes(&findings, pairs, per_step),
+            scopes: scopes(&findings, pairs, units_per_step),
             look: look(plan),
             findings,
-            counts: counts::of_pairs(plan, pairs, per_step),
+            counts: counts::of_pairs(plan, pairs, units_per_step),
             did_the_same: pairs.iter().flat_map(|pair| &pair.steps).all(|(base, change)| did_the_same(base, change)),
             recording_faults: pairs.first().map(|pair| pair.recording_faults.clone()).unwrap_or_default(),
             rules_missing: rules_missing(pairs),
@@ -131,7 +133,7 @@ impl PreflightReport {
             seconds_per_pair: step_s.sum::<f64>() / pairs.len().max(1) as f64,
             steps_per_pair,
             frames_per_step: plan.frames_per_step,
-            per_step,
+            units_per_step,
             written_unix_s: unix_s(SystemTime::now()),
             machine: Machine::here(),
             command: std::env::args().collect::<Vec<_>>().join(" "),
@@ -260,7 +262,7 @@ fn verdict(findings: &Findings) -> Verdict {
 }
 
 /// Of subsystems that differ, the scopes that do most, each subsystem's largest difference first.
-fn scopes(findings: &Findings, pairs: &[PairFigures], per_step: u32) -> Vec<ScopeChange> {
+fn scopes(findings: &Findings, pairs: &[PairFigures], units_per_step: u32) -> Vec<ScopeChange> {
     let told: Vec<&PairFigures> = pairs.iter().filter(|pair| pair.scopes.iter().all(|of| !of.is_empty())).collect();
     let mut names: Vec<(&str, &str)> = told
         .iter()
@@ -271,11 +273,11 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], per_step: u32) -> Vec<Scop
     names.sort_unstable();
     names.dedup();
     let middle = |side: Side, name: &str, of: fn(&(String, u64, u64)) -> u64| {
-        let per_frame = told.iter().map(|pair| {
-            let frames = pair.scopes_steps as f64 * f64::from(per_step);
-            pair.scopes[side as usize].get(name).map_or(0.0, |sum| of(sum) as f64 / frames.max(1.0))
+        let per_unit = told.iter().map(|pair| {
+            let units = pair.scopes_steps as f64 * f64::from(units_per_step);
+            pair.scopes[side as usize].get(name).map_or(0.0, |sum| of(sum) as f64 / units.max(1.0))
         });
-        throng_history::changes::median(&mut per_frame.collect::<Vec<_>>())
+        throng_history::changes::median(&mut per_unit.collect::<Vec<_>>())
     };
     let change = |(subsystem, name): &(&str, &str)| ScopeChange {
         name: (*name).to_owned(),
@@ -330,7 +332,7 @@ mod tests {
             let step = |states| Step { states, ..Step::default() };
             let pair = PairFigures {
                 steps: vec![(step(7), step(states)); 4],
-                per_step: 30,
+                units_per_step: 30,
                 played: serde_json::json!({"game": "meadow", "worlds": 3, "ticks": 900}),
                 ..PairFigures::default()
             };
@@ -338,7 +340,7 @@ mod tests {
         };
         let report = of(7);
         assert_eq!(report.workload, "recording evening (meadow, worlds: 3)");
-        assert_eq!((report.per, report.per_step, report.did_the_same), (Per::Tick, 30, true));
+        assert_eq!((report.per, report.units_per_step, report.did_the_same), (Per::Tick, 30, true));
         assert_eq!(serde_json::to_value(&report).unwrap()["per"], "tick");
         assert_eq!(report.look[0], "new/throng replay evening --capture captures");
         assert!(!of(8).did_the_same);

@@ -107,7 +107,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Of all scopes' time, in the build in which that is more.
     pub share: f64,
-    /// Mean time per frame in µs over the trimmed steps, those that `shift_percent` is of; over all steps if that is `None`.
+    /// Mean time per frame or tick in µs over the trimmed steps, those that `shift_percent` is of; over all steps if that is `None`.
     pub base_us: f64,
     pub change_us: f64,
     /// Of the base's time, with the interval: 2.0 is 2 % slower. None where there is nothing to hold it against, or too little.
@@ -179,18 +179,18 @@ impl Times {
     }
 }
 
-pub(super) fn find(pairs: &[PairFigures], frames_per_step: u32) -> Findings {
+pub(super) fn find(pairs: &[PairFigures], units_per_step: u32) -> Findings {
     let undisturbed = Undisturbed::of(pairs);
     let category_of = category_of_subsystems(pairs);
     let whole = undisturbed.row(WHOLE, "", &Step::all_ns);
     let whole_ns = sums_ns(&whole.observed);
     let subsystems =
         category_of.iter().map(|(name, category)| undisturbed.row(name, category, &|step: &Step| step.ns(name)));
-    let subsystems = judge(std::iter::once(whole).chain(subsystems).collect(), whole_ns, frames_per_step);
+    let subsystems = judge(std::iter::once(whole).chain(subsystems).collect(), whole_ns, units_per_step);
     let categories: BTreeSet<&str> = category_of.into_values().collect();
     let categories =
         categories.into_iter().map(|category| undisturbed.row(category, "", &|step: &Step| step.category_ns(category)));
-    let categories = judge(categories.collect(), whole_ns, frames_per_step);
+    let categories = judge(categories.collect(), whole_ns, units_per_step);
     let Undisturbed { share, took_disturbed, .. } = undisturbed;
     Findings { subsystems, categories, pairs: pairs.len(), undisturbed_share: share, took_disturbed }
 }
@@ -295,7 +295,7 @@ fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Obser
 }
 
 /// The verdicts of these names, which hold all at once: everything first, then by time.
-fn judge(rows: Vec<Row>, whole_ns: [f64; 2], frames_per_step: u32) -> Vec<Finding> {
+fn judge(rows: Vec<Row>, whole_ns: [f64; 2], units_per_step: u32) -> Vec<Finding> {
     let mut deviations: Vec<f64> = rows
         .iter()
         .filter(|row| share(sums_ns(&row.observed), whole_ns) >= SHARE_MIN)
@@ -308,7 +308,7 @@ fn judge(rows: Vec<Row>, whole_ns: [f64; 2], frames_per_step: u32) -> Vec<Findin
     let deviation_min = throng_history::changes::median(&mut deviations) / 2.0;
     let finding = |row: Row| {
         let interval = interval(&shifts(&row.observed, |compared| compared.shift), level, deviation_min);
-        row.finding(whole_ns, interval, frames_per_step)
+        row.finding(whole_ns, interval, units_per_step)
     };
     let mut findings: Vec<Finding> = rows.into_iter().map(finding).collect();
     findings
@@ -325,12 +325,12 @@ struct Row {
 }
 
 impl Row {
-    fn finding(self, whole_ns: [f64; 2], interval: Option<Interval>, frames_per_step: u32) -> Finding {
+    fn finding(self, whole_ns: [f64; 2], interval: Option<Interval>, units_per_step: u32) -> Finding {
         let Self { name, category, observed } = self;
         let sums_ns = sums_ns(&observed);
         let share = share(sums_ns, whole_ns);
-        let untrimmed_us = sums_ns.map(|ns| per_frame_us(ns, &observed, frames_per_step));
-        let [base_us, change_us] = if interval.is_some() { left_us(&observed, frames_per_step) } else { untrimmed_us };
+        let untrimmed_us = sums_ns.map(|ns| per_unit_us(ns, &observed, units_per_step));
+        let [base_us, change_us] = if interval.is_some() { left_us(&observed, units_per_step) } else { untrimmed_us };
         let untrimmed_shift =
             interval.map(|_| mean_and_deviation(&shifts(&observed, |compared| compared.untrimmed_shift)).0);
         let percent_of = |shift: f64| 100.0 * shift.exp_m1();
@@ -396,18 +396,18 @@ fn verdict(interval: Option<Interval>, share: f64, [base_ns, change_ns]: [f64; 2
     }
 }
 
-fn per_frame_us<'o>(ns: f64, of: impl IntoIterator<Item = &'o Observed>, frames_per_step: u32) -> f64 {
+fn per_unit_us<'o>(ns: f64, of: impl IntoIterator<Item = &'o Observed>, units_per_step: u32) -> f64 {
     let steps: usize = of.into_iter().map(|one| one.steps).sum();
-    ns / (steps as f64 * f64::from(frames_per_step)).max(1.0) / 1e3
+    ns / (steps as f64 * f64::from(units_per_step)).max(1.0) / 1e3
 }
 
-/// Per frame of both, trimmed, of the pairs that compare them.
-fn left_us(observed: &[Observed], frames_per_step: u32) -> [f64; 2] {
+/// Per frame or tick of both, trimmed, of the pairs that compare them.
+fn left_us(observed: &[Observed], units_per_step: u32) -> [f64; 2] {
     let compared = || observed.iter().filter_map(|one| Some((one, one.compared?)));
     let sums: [fn(Compared) -> f64; 2] = [|compared| compared.base_ns, |compared| compared.change_ns];
     sums.map(|of| {
         let ns = compared().map(|(_, compared)| of(compared)).sum();
-        per_frame_us(ns, compared().map(|(one, _)| one), frames_per_step)
+        per_unit_us(ns, compared().map(|(one, _)| one), units_per_step)
     })
 }
 

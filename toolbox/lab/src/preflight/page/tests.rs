@@ -21,7 +21,7 @@ fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
         played: serde_json::json!({"game": "meadow", "players": 40, "npcs": 800}),
         scopes: [2e5, ai].map(|ns| [("ai.plan.search".to_owned(), ("ai.plan".to_owned(), 40, ns as u64))].into()),
         scopes_steps: 20,
-        per_step: 1,
+        units_per_step: 1,
         instructions_missing: [Some("no counters".to_owned()), None],
         ..PairFigures::default()
     };
