@@ -9,8 +9,8 @@
 //! CACHE/lock                          whoever builds has it
 //! CACHE/worktrees/1234567890ab/       the checkout, while it is built
 //! CACHE/target/                       what cargo keeps
-//! CACHE/programs/1234567890ab-1.95.0/ the program of a commit; the last that were used
-//! CACHE/programs/change-4711/         that of a folder, until the process of that number is gone and another preflight comes
+//! CACHE/programs/1234567890ab-1.95.0/ the program of a commit
+//! CACHE/programs/folder-071b36093b6c/ that of a folder, by its bytes; of both the last that were used are kept
 //! ```
 
 use std::fs::{self, File, TryLockError};
@@ -28,7 +28,7 @@ use super::plan::Side;
 /// Lines of a failed build that are shown: the error is in them.
 const LINES_SHOWN: usize = 30;
 const COMMIT_LETTERS: usize = 12;
-/// Programs of commits that are kept, of some 100 MB each; those that were not used for longest go.
+/// Programs that are kept, of some 100 MB each; those that were not used for longest go.
 const PROGRAMS_MAX: usize = 20;
 
 /// Why there is no program.
@@ -80,8 +80,9 @@ impl Builder {
         if path.is_dir() {
             tell(format!("building {text}"));
             let built = self.build(side, text, &path, None)?;
-            // The next build may replace it.
-            return self.keep(&built, &folder_of_process(side, std::process::id()));
+            // The next build may replace it, and pages show commands with it.
+            let hash: String = content_hash(&built).chars().take(COMMIT_LETTERS).collect();
+            return self.keep(&built, &format!("folder-{hash}"));
         }
         self.revision(side, text, tell)
     }
@@ -109,8 +110,7 @@ impl Builder {
         let folder = self.programs().join(&kept);
         let program = folder.join(&self.name);
         if program.is_file() {
-            // It was used: others go first. A folder that cannot be touched is not worth a failure.
-            let _ = File::open(&folder).and_then(|folder| folder.set_modified(SystemTime::now()));
+            note_use(&folder);
             return Ok(program);
         }
         // From the root of the repository to here.
@@ -172,7 +172,8 @@ impl Builder {
         let copied = fs::create_dir_all(&folder)
             .and_then(|()| fs::copy(built, &unfinished))
             .and_then(|_| fs::rename(&unfinished, &kept));
-        copied.map_err(|cause| BinaryError::Cache { path: folder, cause })?;
+        copied.map_err(|cause| BinaryError::Cache { path: folder.clone(), cause })?;
+        note_use(&folder);
         sweep(&self.programs());
         Ok(kept)
     }
@@ -271,34 +272,23 @@ impl Drop for Worktree<'_> {
     }
 }
 
-/// Where the program is kept that this process built of a folder: `base-4711`.
-fn folder_of_process(side: Side, process: u32) -> String {
-    format!("{side}-{process}")
+/// Others go before this one. A folder that cannot be touched is not worth a failure.
+fn note_use(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
 }
 
-/// The number of the process, if it is such a folder.
-fn process_of_folder(name: &str) -> Option<&str> {
-    Side::BOTH.iter().find_map(|side| name.strip_prefix(side.name())?.strip_prefix('-'))
-}
-
-/// Removes programs of folders whose process is gone, and those of commits that were not used for longest. What cannot be removed stays:
-/// the next one tries again.
+/// Removes programs that were not used for longest. What cannot be removed stays: the next one tries again.
 fn sweep(programs: &Path) {
-    let mut of_commits: Vec<(SystemTime, PathBuf)> = Vec::new();
-    for entry in fs::read_dir(programs).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        match process_of_folder(&name) {
-            Some(process) if !Path::new("/proc").join(process).exists() => drop(fs::remove_dir_all(entry.path())),
-            Some(_) => {}
-            None => {
-                let used = entry.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-                of_commits.push((used, entry.path()));
-            }
-        }
-    }
-    of_commits.sort();
-    let too_many = of_commits.len().saturating_sub(PROGRAMS_MAX);
-    of_commits[..too_many].iter().for_each(|(_, path)| drop(fs::remove_dir_all(path)));
+    let entries = fs::read_dir(programs).into_iter().flatten().flatten();
+    let mut all: Vec<(SystemTime, PathBuf)> = entries
+        .map(|entry| {
+            let used = entry.metadata().and_then(|about| about.modified());
+            (used.unwrap_or(SystemTime::UNIX_EPOCH), entry.path())
+        })
+        .collect();
+    all.sort();
+    let too_many = all.len().saturating_sub(PROGRAMS_MAX);
+    all[..too_many].iter().for_each(|(_, path)| drop(fs::remove_dir_all(path)));
 }
 
 /// What cargo says that it has made.
@@ -483,14 +473,19 @@ mod tests {
         );
     }
 
+    /// Promise: what a folder made is there when that folder has made something else: pages name it.
     #[test]
-    fn programs_of_old_commits_and_of_processes_that_are_gone_make_room() {
+    fn the_program_of_a_folder_stays_when_the_folder_is_built_again() {
+        let repository = Repository::new("folder", "fn main() { print!(\"first\") }\n");
+        let first = repository.find(Side::Change, ".").0.unwrap();
+        repository.write_main("fn main() { print!(\"second\") }\n");
+        let second = repository.find(Side::Base, ".").0.unwrap();
+        assert_eq!((says(&first), says(&second)), ("first".to_owned(), "second".to_owned()));
+    }
+
+    #[test]
+    fn programs_that_were_used_long_ago_make_room() {
         let programs = folder("sweep");
-        let [own, gone] = [(Side::Base, std::process::id()), (Side::Change, u32::MAX)]
-            .map(|(side, process)| folder_of_process(side, process));
-        for name in [&own, &gone] {
-            fs::create_dir(programs.join(name)).unwrap();
-        }
         for number in 0..PROGRAMS_MAX + 2 {
             let path = programs.join(format!("{number:012}-1.95.0"));
             fs::create_dir(&path).unwrap();
@@ -504,7 +499,6 @@ mod tests {
             .collect();
         left.sort();
         fs::remove_dir_all(&programs).unwrap();
-        assert_eq!((left.len(), left[0].as_str()), (PROGRAMS_MAX + 1, "000000000002-1.95.0"), "{left:?}");
-        assert!(left.contains(&own), "{left:?}");
+        assert_eq!((left.len(), left[0].as_str()), (PROGRAMS_MAX, "000000000002-1.95.0"), "{left:?}");
     }
 }

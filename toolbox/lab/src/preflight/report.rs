@@ -17,6 +17,7 @@ use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::earlier_runs::unix_s;
 use crate::page::grouped;
 use crate::report::{ReportError, ReportFiles};
+use crate::shell::shell_word;
 
 /// Two builds, compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -301,11 +302,15 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], units_per_step: u32) -> Ve
 
 /// The change under the same load, for as long as it takes to save what its recorder holds, and how that is read.
 fn look(plan: &PreflightPlan) -> Vec<String> {
-    let (program, words) = (plan.change.display(), plan.words.join(" "));
+    let program = shell_word(&plan.change.display().to_string());
+    let words = plan.words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
     let newest = "\"$(ls -t $(find captures -name '*.capture') | head -1)\"";
     let show = format!("{program} capture show {newest} --html");
     if let Some(recording) = &plan.recording {
-        return vec![format!("{program} replay {} --capture captures", recording.display()), show];
+        return vec![
+            format!("{program} replay {} --capture captures", shell_word(&recording.display().to_string())),
+            show,
+        ];
     }
     vec![
         format!("{program} load {words} --settle-s-max 0 --seconds 60 \\"),
