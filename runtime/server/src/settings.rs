@@ -162,6 +162,11 @@ impl Settings {
         }
     }
 
+    /// The file that they are from; `None` if they are defaults, or from a text.
+    pub fn file(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|_| Path::new(&self.file))
+    }
+
     /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines. Key, rules and
     /// journal that it names lie beside it, unless their path is absolute; captures go to the working folder.
     ///

@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use serde_json::json;
-use throng::recording::RecordingFiles;
+use throng::{recording::RecordingFiles, settings::SettingsError};
 use throng_game::Game;
 use throng_lab::preflight::{
     self, PreflightPlan, PreflightReport, Side, binaries::Builder, statistics::Verdict as Seen,
@@ -94,11 +94,12 @@ pub fn run(
     games: &[Game],
 ) -> CommandResult {
     check_recordings(&arguments, played, games)?;
+    let reads = files_of_settings(&arguments, played)?;
     throng_lab::report::make_folder(&arguments.report)?;
     // From here on, so that a stop in the middle of a build leaves no checkout behind.
     let stop = signals::install_stop();
     let (base, change) = find_both(&arguments, executable, &stop)?;
-    let plans = plans_of(&arguments, played, base, change);
+    let plans = plans_of(&arguments, played, reads, base, change);
     match (&plans[..], arguments.repeat) {
         ([only], Some(count)) => repeat(only, count, &arguments, &stop),
         (plans, _) => run_each(plans, &arguments, &stop),
@@ -123,8 +124,23 @@ fn find_both(
     Ok((base, change))
 }
 
+/// What bots play by, here and now: their processes read the same. A recording brings its own.
+fn files_of_settings(arguments: &PreflightArguments, played: &Played<'_>) -> Result<Vec<PathBuf>, SettingsError> {
+    if !arguments.recording.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (settings, _) = played.game.find_settings(arguments.config.as_deref())?;
+    Ok(settings.file().map(Path::to_owned).into_iter().chain(settings.recorder.rules).collect())
+}
+
 /// One of bots that play, or one of each recording.
-fn plans_of(arguments: &PreflightArguments, played: &Played<'_>, base: PathBuf, change: PathBuf) -> Vec<PreflightPlan> {
+fn plans_of(
+    arguments: &PreflightArguments,
+    played: &Played<'_>,
+    reads: Vec<PathBuf>,
+    base: PathBuf,
+    change: PathBuf,
+) -> Vec<PreflightPlan> {
     let mut words = played.to_small_words(PLAYERS);
     if let Some(path) = &arguments.config {
         words.extend(["--config".to_owned(), path.display().to_string()]);
@@ -134,6 +150,7 @@ fn plans_of(arguments: &PreflightArguments, played: &Played<'_>, base: PathBuf, 
         base,
         change,
         recording: None,
+        reads,
         words,
         base_words,
         change_words,
@@ -147,6 +164,7 @@ fn plans_of(arguments: &PreflightArguments, played: &Played<'_>, base: PathBuf, 
     }
     let of_recording = |path: &PathBuf| PreflightPlan {
         recording: Some(path.clone()),
+        reads: vec![path.clone()],
         words: vec!["--recording".to_owned(), path.display().to_string()],
         ..of_bots.clone()
     };

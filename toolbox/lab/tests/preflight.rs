@@ -67,6 +67,7 @@ fn compared(base: &Path, change: &Path) -> Result<PreflightReport, PreflightErro
         base: base.to_owned(),
         change: change.to_owned(),
         recording: Some("evening".into()),
+        reads: Vec::new(),
         words: ["--recording", "evening"].map(str::to_owned).to_vec(),
         base_words: Vec::new(),
         change_words: Vec::new(),

@@ -44,6 +44,8 @@ pub struct PreflightPlan {
     pub change: PathBuf,
     /// What is replayed, if bots do not play: file or folder.
     pub recording: Option<PathBuf>,
+    /// What both read of what may change while runs are repeated: settings and the rules that these name, or the recording.
+    pub reads: Vec<PathBuf>,
     /// Words of both, and of each alone (a test switch).
     pub words: Vec<String>,
     pub base_words: Vec<String>,
@@ -87,6 +89,7 @@ impl PreflightPlan {
             base: "old/throng".into(),
             change: "new/throng".into(),
             recording: None,
+            reads: Vec::new(),
             words: Vec::new(),
             base_words: Vec::new(),
             change_words: Vec::new(),

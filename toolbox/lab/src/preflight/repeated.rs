@@ -65,7 +65,7 @@ impl Identity {
             base: build(&plan.base, &plan.base_words),
             change: build(&plan.change, &plan.change_words),
             played: plan.words.clone(),
-            read: plan.words.windows(2).filter_map(|words| read_by(&words[0], Path::new(&words[1]))).collect(),
+            read: plan.reads.iter().map(|path| read(path)).collect(),
             seconds: plan.seconds,
             pair_s: plan.pair_s,
             frames_per_step: plan.frames_per_step,
@@ -79,13 +79,10 @@ impl Identity {
     }
 }
 
-/// What a word names that says where something is read from: the bytes of a file, and names and sizes of all files in a folder.
-fn read_by(word: &str, path: &Path) -> Option<String> {
-    if !["--config", "--recording"].contains(&word) {
-        return None;
-    }
+/// The bytes of a file; names and sizes of all files in a folder.
+fn read(path: &Path) -> String {
     if !path.is_dir() {
-        return Some(binaries::content_hash(path));
+        return binaries::content_hash(path);
     }
     let files = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut files: Vec<String> = files
@@ -95,7 +92,7 @@ fn read_by(word: &str, path: &Path) -> Option<String> {
         })
         .collect();
     files.sort();
-    Some(files.join(", "))
+    files.join(", ")
 }
 
 /// Runs of one file, by whether they count.
@@ -341,14 +338,14 @@ mod tests {
     fn what_was_read_is_part_of_what_a_run_was_of() {
         let folder = TestFolder::new("read");
         let settings = folder.0.join("throng.toml");
-        let read = |text: &str| {
+        let identity = |path: &Path, text: &str| {
             std::fs::write(&settings, text).unwrap();
-            [("--config", &settings), ("--recording", &folder.0), ("--game", &folder.0)]
-                .map(|(word, path)| read_by(word, path))
+            Identity::new(&PreflightPlan { reads: vec![path.to_owned()], ..plan("--game duel") }, here())
         };
-        let (before, after) = (read("[game]\n"), read("[server]\n"));
-        assert!((0..2).all(|at| before[at].is_some() && before[at] != after[at]), "{before:?} and {after:?}");
-        assert_eq!(before[2], None);
+        for path in [&settings, &folder.0] {
+            let [before, same, after] = ["[game]\n", "[game]\n", "[server]\n"].map(|text| identity(path, text));
+            assert!(before == same && before != after, "{before:?} and {after:?}");
+        }
     }
 
     /// Promise: what is appended behind a torn line is read again as it was counted.
