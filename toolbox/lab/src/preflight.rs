@@ -53,6 +53,8 @@ pub fn run(
 ) -> Result<PreflightReport, PreflightError> {
     let cores = sched::pinnable_cores();
     let core = cores.last().copied();
+    // Each pair starts them anew.
+    let builds = Side::BOTH.map(|side| binaries::content_hash(plan.program(side)));
     let until = Instant::now() + Duration::from_secs(plan.seconds.into());
     let (mut pairs, mut longest, mut steps): (Vec<PairFigures>, Duration, Option<u32>) =
         (Vec::new(), Duration::ZERO, None);
@@ -72,6 +74,7 @@ pub fn run(
         return Err(PreflightError::Stopped { pairs: pairs.len() });
     }
     let mut report = PreflightReport::new(plan, &pairs);
+    report.check_builds(plan, builds.each_ref())?;
     if plan.valgrind && report.instructions.missing.is_some() && !stop.requested() {
         report.add_valgrind(instructions::by_valgrind(plan, stop));
     }

@@ -62,8 +62,8 @@ done"#
     }
 }
 
-fn compared(base: &Path, change: &Path) -> Result<PreflightReport, PreflightError> {
-    let plan = PreflightPlan {
+fn plan(base: &Path, change: &Path) -> PreflightPlan {
+    PreflightPlan {
         base: base.to_owned(),
         change: change.to_owned(),
         recording: Some("evening".into()),
@@ -75,8 +75,11 @@ fn compared(base: &Path, change: &Path) -> Result<PreflightReport, PreflightErro
         pair_s: 0.0,
         frames_per_step: 10,
         valgrind: false,
-    };
-    preflight::run(&plan, &StopFlag::new().unwrap(), |_, _| ())
+    }
+}
+
+fn compared(base: &Path, change: &Path) -> Result<PreflightReport, PreflightError> {
+    preflight::run(&plan(base, change), &StopFlag::new().unwrap(), |_, _| ())
 }
 
 #[test]
@@ -111,6 +114,21 @@ fn what_a_replay_lacks_is_told() {
         .replace(r#""instructions_missing""#, r#""rules_missing":"no trigger `sideways`","instructions_missing""#);
     let change = builds.script("change", &without);
     assert_eq!(compared(&base, &change).unwrap().rules_missing, ["change: no trigger `sideways`"]);
+}
+
+/// Promise: pairs of two builds are no verdict of one, by whichever name both ran.
+#[test]
+fn a_program_that_is_replaced_meanwhile_is_told() {
+    let builds = Builds::new("replaced");
+    let (base, other) = (builds.build("base", 600, 30_000), builds.build("other", 600, 33_000));
+    let change = builds.build("change", 600, 30_000);
+    let replacing = |number: usize, _| {
+        if number == 1 {
+            fs::rename(&other, &change).unwrap();
+        }
+    };
+    let error = preflight::run(&plan(&base, &change), &StopFlag::new().unwrap(), replacing).unwrap_err().to_string();
+    assert!(error.starts_with("change: ") && error.contains("was replaced while it was compared"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A pair: a process of each build, stepped in turns on one core.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,10 @@ pub enum PreflightError {
     Silent { side: Side, after: Duration, words: String },
     #[error("{side} said what cannot be read: {cause}")]
     BadStep { side: Side, cause: String },
+    #[error(
+        "{side}: {} was replaced while it was compared, so this is of two builds; name a copy that nobody builds anew", path.display()
+    )]
+    Replaced { side: Side, path: PathBuf },
     #[error("stopped after {pairs} pairs, of which nothing can be said")]
     Stopped { pairs: usize },
 }

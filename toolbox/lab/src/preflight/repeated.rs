@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use throng_history::Machine;
 
 use super::statistics::Verdict;
-use super::{PreflightPlan, PreflightReport, binaries};
+use super::{PreflightError, PreflightPlan, PreflightReport, binaries};
 use crate::report::ReportError;
 
 /// The file, in the folder of the runs' reports.
@@ -208,6 +208,13 @@ impl RunsFile {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// # Errors
+    /// If the run is of other builds than those that the file's runs are counted for: one was built anew since.
+    pub fn check_builds(&self, report: &PreflightReport, plan: &PreflightPlan) -> Result<(), PreflightError> {
+        let Identity { base, change, .. } = &self.identity;
+        report.check_builds(plan, [&base.content_hash, &change.content_hash])
     }
 
     pub fn counted(&self) -> &CountedRuns {

@@ -11,7 +11,7 @@ use super::binaries;
 use super::counts::{self, Count};
 use super::instructions::{COUNTS, CountedBy, Instructions};
 use super::page;
-use super::pair::{PairFigures, Step};
+use super::pair::{PairFigures, PreflightError, Step};
 use super::plan::{Per, PreflightPlan, Side};
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
 use crate::earlier_runs::unix_s;
@@ -140,6 +140,18 @@ impl PreflightReport {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             report: None,
         }
+    }
+
+    /// # Errors
+    /// If it is not of the builds with these hashes of their bytes, base first: somebody has built one anew.
+    pub(super) fn check_builds(&self, plan: &PreflightPlan, hashes: [&String; 2]) -> Result<(), PreflightError> {
+        let builds = Side::BOTH.into_iter().zip([&self.base, &self.change]).zip(hashes);
+        for ((side, build), hash) in builds {
+            if build.content_hash != *hash {
+                return Err(PreflightError::Replaced { side, path: plan.program(side).to_owned() });
+            }
+        }
+        Ok(())
     }
 
     /// Both are the same program, so a difference is a false alarm, or what a test switch told the change.
