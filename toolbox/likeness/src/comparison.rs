@@ -68,7 +68,7 @@ pub struct Side {
     pub players: usize,
     /// How long all of them together were there (s).
     pub played_s: f64,
-    /// Players at a time, on average.
+    /// Players at a time, on average over all of `length_s`: in what is missing there are none.
     pub players_at_a_time: f64,
     /// Which part of the time that they played was in worlds with players who are not of this side [0 to 1]. It is left out of counts and
     /// times.

@@ -2,12 +2,14 @@
 //!
 //! What a player says, and where it is, is its own. What a world counts and takes in a tick belongs to those who are there, in equal
 //! shares; where not all are of one side it belongs to nobody, since nothing says whose it is. A world without players is
-//! left out: it costs what it costs whoever plays.
+//! left out: it costs what it costs whoever plays. So is time that is missing, in a gap or behind a failure: nobody played then, and
+//! where somebody is found afterwards it did not walk.
 //!
 //! ```text
 //! begins: what entered the tick --> packets of its senders
 //! done:   counters, who is here --> pending of this world and bin --> shares, when world, bin or people change
 //!         each second: places --> cells, metres, how many are near
+//! gap:    pending --> shares; the world's next tick is as its first
 //! ```
 //!
 //! On the replay's thread. Cost: some 100 ns a message and tick, 100 ns for each player and tick, and once a second as many
@@ -273,6 +275,23 @@ impl<'a> Gatherer<'a> {
         pending.empty();
     }
 
+    /// Shares out what this world has cost, if that is pending. What comes next is begun anew.
+    fn share_out_of(&mut self, world: WorldId) {
+        if self.pending.world == Some(world) {
+            self.share_out();
+            self.pending.world = None;
+        }
+    }
+
+    /// What comes of this world does not follow on what came.
+    fn break_off(&mut self, world: WorldId) {
+        self.share_out_of(world);
+        if let Some(seen) = self.worlds.get_mut(&world) {
+            (seen.tick, seen.side) = (None, None);
+            seen.here.clear();
+        }
+    }
+
     /// Takes down who is in a world now.
     fn note_people(&mut self, tick: &DoneTick<'_>) {
         let clients: Vec<ClientKey> = tick.world.places_of_players().map(|(client, _)| client).collect();
@@ -394,11 +413,16 @@ impl ReplayWatch for Gatherer<'_> {
         }
     }
 
+    fn gap(&mut self, world: WorldId) {
+        self.break_off(world);
+    }
+
+    fn failed(&mut self, world: WorldId, _: &str) {
+        self.break_off(world);
+    }
+
     fn ended(&mut self, world: WorldId) {
-        if self.pending.world == Some(world) {
-            self.share_out();
-            self.pending.world = None;
-        }
+        self.share_out_of(world);
         if let Some(seen) = self.worlds.remove(&world) {
             close(&mut self.sides, seen);
         }

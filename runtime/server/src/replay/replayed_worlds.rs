@@ -135,7 +135,7 @@ impl<'g> ReplayedWorlds<'g> {
             return;
         }
         if let Some(world) = replayed.world.take() {
-            self.report.note_gap(Gap { world: id, after: Some(world.ticks()), until: None });
+            note_gap(&mut self.report, &mut self.watch, Gap { world: id, after: Some(world.ticks()), until: None });
         }
     }
 
@@ -177,7 +177,8 @@ impl<'g> ReplayedWorlds<'g> {
             // It is there, and goes on as it is: what it does is to be its own.
             CheckpointReason::Regular if replayed.world.is_some() => return,
             CheckpointReason::Begin { after: Some(after) } => {
-                self.report.note_gap(Gap { world: id, after: Some(after), until: Some(ticks) });
+                let gap = Gap { world: id, after: Some(after), until: Some(ticks) };
+                note_gap(&mut self.report, &mut self.watch, gap);
             }
             _ => {}
         }
@@ -266,6 +267,11 @@ impl<'g> ReplayedWorlds<'g> {
         let divergence = difference::find(world, recorded, (random, &self.parts), replayed.equal_at, self.at_ms);
         self.report.divergences.push(divergence);
     }
+}
+
+fn note_gap(report: &mut ReplayReport, watch: &mut Option<Watched<'_>>, gap: Gap) {
+    watch.iter_mut().for_each(|watched| watched.watch.gap(gap.world));
+    report.note_gap(gap);
 }
 
 fn note_failure(report: &mut ReplayReport, watch: &mut Option<Watched<'_>>, id: WorldId, why: String) {

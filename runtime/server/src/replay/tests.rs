@@ -198,6 +198,14 @@ fn run_two_worlds(server: &mut Server, clock: &ManualClock, ticks: u64, real: Du
     server.end_recording();
 }
 
+/// What somebody hears who watches a replay of the game that was recorded there.
+fn watched(folder: &Path) -> Heard {
+    let mut heard = Heard::default();
+    let recording = RecordingFiles::open(folder).unwrap();
+    game(folder, NEVER).replay_watched(&recording, &ReplayOptions::default(), &mut heard).unwrap();
+    heard
+}
+
 fn replay(folder: &Path, game: ReplayGame, threads: usize) -> ReplayReport {
     let recording = RecordingFiles::open(folder).unwrap();
     game.replay(&recording, &ReplayOptions { threads, ..ReplayOptions::default() }).unwrap()
@@ -308,6 +316,10 @@ fn a_gap_begins_where_the_recording_ends() {
     let missing = gap.until.unwrap() - gap.after.unwrap();
     assert_eq!((report.ticks + u64::from(missing), report.ticks_skipped), (ticks, 0), "{report:?}");
     assert!(gap.after < Some(90) && gap.until > Some(90), "{gap:?}");
+    let heard = watched(&folder.0);
+    let [(_, done)] = heard.gaps[..] else { panic!("{:?}", heard.gaps) };
+    let [(_, last), (_, next)] = heard.done[done - 1..=done] else { panic!("it goes on: {done}") };
+    assert_eq!((Some(last + 1), Some(next)), (gap.after, gap.until), "who watches hears of it between the two ticks");
 }
 
 #[test]
@@ -381,6 +393,14 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
         (report.ticks, report.ticks_skipped, &report.faults),
         "what has no state before it does not count"
     );
+    let heard = watched(&folder.0);
+    assert_eq!(heard.gaps.len(), 2, "{:?}", heard.gaps);
+    for (world, done) in heard.gaps {
+        let of_it = |(at, _): &&(WorldId, u32)| *at == world;
+        let (before, after) = heard.done.split_at(done);
+        let (last, next) = (before.iter().rfind(of_it).unwrap().1, after.iter().find(of_it).unwrap().1);
+        assert!(next > last + 1, "{world}: {last}, {next}");
+    }
     assert_eq!(report.faults.iter().map(|fault| &fault.what).collect::<Vec<_>>(), [&FaultKind::Missing { from: 2 }]);
     fs::rename(folder.0.join("away"), &segments[1].path).unwrap();
     fs::remove_file(&segments[0].path).unwrap();
@@ -589,6 +609,8 @@ struct Heard {
     begun: Vec<(WorldId, u32)>,
     done: Vec<(WorldId, u32)>,
     counted: u64,
+    /// Worlds of which a stretch was missing, and how many ticks were done before that was told.
+    gaps: Vec<(WorldId, usize)>,
 }
 
 impl ReplayWatch for Heard {
@@ -602,6 +624,10 @@ impl ReplayWatch for Heard {
         let own = tick.counted.iter().filter(|(counter, _)| counter_name(*counter) == "dice.counted");
         self.counted += own.map(|(_, count)| count).sum::<u64>();
         assert_eq!(tick.world.players_here().count(), 0);
+    }
+
+    fn gap(&mut self, world: WorldId) {
+        self.gaps.push((world, self.done.len()));
     }
 
     fn ended(&mut self, _: WorldId) {}

@@ -25,7 +25,10 @@ pub trait ReplayWatch {
     /// It has done it.
     fn done(&mut self, tick: &DoneTick<'_>);
 
-    /// It could not be made or led on, and why.
+    /// A stretch of it is missing: its next tick, if there is one, does not follow on the last.
+    fn gap(&mut self, _world: WorldId) {}
+
+    /// It could not be made or led on, and why. Where it is picked up again ticks are missing, as behind a gap.
     fn failed(&mut self, _world: WorldId, _why: &str) {}
 
     /// It was hashed, where the recording has a hash: its state after the last tick.

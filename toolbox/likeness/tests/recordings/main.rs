@@ -20,7 +20,7 @@ use throng_likeness::{
 use throng_metrics::game::counter_name;
 use throng_world::{ids::WorldId, input_log::LoggedTick};
 
-use yard::{Manner, Recorded, game, schema};
+use yard::{CHANGED_TICK, Manner, Recorded, game, schema};
 
 /// How many pairs of recordings there are in a test that runs always.
 const PAIRS: u64 = 2;
@@ -206,6 +206,44 @@ fn who_says_nothing_is_there_for_as_long_as_it_is_there() {
     assert_eq!(near, f64::from(places) * (PLAYERS - 1.0));
 }
 
+/// Promise: time that is missing is nobody's, whatever became of it, so what is left is done as often as all of it was.
+#[test]
+fn what_is_missing_is_nobodys_time_and_changes_no_rate() {
+    const PLAYERS: f64 = 8.0;
+    let profiled =
+        |recorded: &Recorded| profile_sides(&recorded.game(), &recorded.open(), [Who::All, Who::Browser]).unwrap();
+    let recorded = Recorded::play_changed(10, PLAYERS as usize, Manner::USUAL);
+    let whole = profiled(&recorded);
+    assert!(whole.replay.is_equal() && whole.replay.is_whole(), "{:?}", whole.replay);
+    // Less than the longest rest of a world, and more than a tenth of all.
+    let lost = CHANGED_TICK - 160..CHANGED_TICK - 20;
+    for (lacking, gaps, failures) in [(recorded.without_parts(&lost), 1, 0), (recorded.with_garbled_ticks(&lost), 0, 1)]
+    {
+        let left = profiled(&lacking);
+        assert_eq!((left.replay.gaps_count, left.replay.failures.len()), (gaps, failures), "{:?}", left.replay);
+        let missing_s = (whole.replay.ticks - left.replay.ticks) as f64 / 20.0;
+        assert!((6.0..10.0).contains(&missing_s), "{missing_s}");
+        let [whole, left] = [&whole, &left].map(|profiled| &profiled.profiles[0]);
+        // But for the tick in which they are found again.
+        let less_s = whole.played_s() - left.played_s();
+        assert!((less_s / PLAYERS - missing_s).abs() < 0.06, "{less_s} of {PLAYERS} times {missing_s}");
+        for (name, sort, apart_max) in [
+            ("inputs", Sort::Packets, 0.005),
+            ("bytes", Sort::Packets, 0.005),
+            ("casts", Sort::Counts, 0.01),
+            ("paths", Sort::Counts, 0.01),
+            ("metres", Sort::Walks, 0.05),
+            ("players within 32 m", Sort::Crowd, 0.05),
+        ] {
+            let [of_whole, of_left] = [whole, left].map(|profile| sum(profile, name, sort) / profile.played_s());
+            let apart = (of_left / of_whole - 1.0).abs();
+            assert!(of_whole > 0.0 && apart < apart_max, "{name}: {of_whole} and {of_left}");
+        }
+        let places: u32 = left.players.iter().flat_map(|player| player.places.values()).sum();
+        assert!((f64::from(places) / left.played_s() - 1.0).abs() < 0.03, "{places} s have a place");
+    }
+}
+
 /// Promise: bots that say what was recorded are the same load, though their server's worlds have another seed.
 #[test]
 fn inputs_that_are_said_again_are_the_same_load() {
@@ -286,6 +324,11 @@ fn damaged_recordings_are_read_as_far_as_they_are_good() {
         if step % 10 == 0 {
             let profiled = profile_sides(&game, &recording, [Who::All, Who::Browser]).unwrap();
             assert_eq!(profiled.replay.ticks, ticks, "byte {at}: {:?}", profiled.replay);
+            let (profile, ticks_s) = (&profiled.profiles[0], ticks as f64 / 20.0);
+            let (played_s, inputs) = (profile.played_s(), sum(profile, "inputs", Sort::Packets));
+            assert!(played_s <= 2.0 * ticks_s, "byte {at}: {played_s} s of two players in {ticks_s} s");
+            // Each is within an input of what it says in a second.
+            assert!((inputs - 20.0 * played_s).abs() < 0.2 * played_s + 3.0, "byte {at}: {inputs} in {played_s} s");
         }
     }
     std::fs::write(&segment, &good).unwrap();

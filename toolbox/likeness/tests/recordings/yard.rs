@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    ops::Range,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -13,7 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{
     Server,
     prelude::*,
-    recording::{Block, Group, RecordingFiles},
+    recording::{Block, Group, RecordingFiles, SegmentHeading},
     replay::ReplayGame,
     settings::Settings,
 };
@@ -28,8 +29,13 @@ const HALF_M: f32 = 100.0;
 const RATE: Hertz = Hertz(20);
 /// How long is played (s).
 const SECONDS: f64 = 60.0;
+/// After so long somebody looks into the yard and may have changed it, where that is wanted (s).
+const CHANGED_AT_S: u32 = 35;
+/// In about this tick.
+pub const CHANGED_TICK: u32 = CHANGED_AT_S * RATE.0 as u32;
 
-#[derive(Component, Replicate, Debug, Clone, Copy)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy)]
+#[pack(name = "yard.place")]
 struct Place {
     #[replicate(min = -HALF_M, max = HALF_M, step = 0.01)]
     x: f32,
@@ -62,7 +68,8 @@ pub struct Jump {
 
 impl ClientRequest for Jump {}
 
-#[derive(Component)]
+#[derive(Component, Pack)]
+#[pack(name = "yard.owner")]
 struct Owner(ClientKey);
 
 struct Yard;
@@ -81,6 +88,7 @@ impl WorldKind for Yard {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
+        world.checkpoint::<Place>().checkpoint::<Owner>();
         world.placed_by::<Place>().add_systems(Update, (come_and_go, stroll, jump).chain());
     }
 }
@@ -241,37 +249,78 @@ impl Recorded {
         players: usize,
         behaviour: impl Fn(usize) -> Box<dyn Behaviour>,
     ) -> (Self, Totals) {
-        Self::play_in(Yard, seed, hz, players, behaviour)
+        Self::play_in(Yard, (seed, hz, players), behaviour, |simulation, _| simulation.run_for(SECONDS))
+    }
+
+    /// As [`play`](Self::play), with one state of the yard in the recording, from which a replay can go on: after
+    /// [`CHANGED_TICK`].
+    pub fn play_changed(seed: u64, players: usize, manner: Manner) -> Self {
+        let stroller = |_| -> Box<dyn Behaviour> { Box::new(Stroller { manner, way: [0, 0] }) };
+        let run = |simulation: &mut Simulation, world: WorldId| {
+            simulation.run_for(CHANGED_AT_S.into());
+            let asked = simulation.server_mut().control().ask_world(world, &[], |_| ());
+            simulation.run_for(SECONDS - f64::from(CHANGED_AT_S));
+            assert!(matches!(asked.try_take(), Some(Ok(()))), "somebody was in the world");
+        };
+        Self::play_in(Yard, (seed, manner.hz, players), stroller, run).0
     }
 
     /// They sit on a bench and say nothing.
     pub fn sit(seed: u64, players: usize) -> Self {
-        Self::play_in(Bench, seed, 20, players, |_| Box::new(Sitter)).0
+        let run = |simulation: &mut Simulation, _| simulation.run_for(SECONDS);
+        Self::play_in(Bench, (seed, 20, players), |_| Box::new(Sitter), run).0
     }
 
     fn play_in(
         kind: impl WorldKind,
-        seed: u64,
-        hz: u32,
-        players: usize,
+        (seed, hz, players): (u64, u32, usize),
         behaviour: impl Fn(usize) -> Box<dyn Behaviour>,
+        run: impl FnOnce(&mut Simulation, WorldId),
     ) -> (Self, Totals) {
         let removed = Folder::new("played");
         let mut settings = SimulationSettings::new(schema(), seed);
         settings.think_hz = hz;
         settings.server.recording.folder = Some(removed.0.clone());
-        let (mut simulation, ()) = Simulation::new(&settings, |server| {
+        let (mut simulation, world) = Simulation::new(&settings, |server| {
             server.set_game("yard");
             let kind = server.add_kind(kind)?;
-            server.create_world(kind, seed).map(drop)
+            server.create_world(kind, seed)
         })
         .expect("it can be built");
         (0..players).for_each(|player| _ = simulation.join(behaviour(player)));
-        simulation.run_for(SECONDS);
+        run(&mut simulation, world);
         let totals = simulation.totals();
         assert_eq!(totals.playing, players as u64, "{totals:?}");
         simulation.end_recording();
         (Self { folder: removed.0.clone(), _removed: removed }, totals)
+    }
+
+    /// The same where the parts that begin in these ticks did not come to the disk.
+    pub fn without_parts(&self, ticks: &Range<u32>) -> Self {
+        self.written_anew(|group| without_parts(group, ticks))
+    }
+
+    /// The same where no ticks can be read in the parts that begin in these.
+    pub fn with_garbled_ticks(&self, ticks: &Range<u32>) -> Self {
+        self.written_anew(|group| {
+            group.with_ticks(|_, recorded, out| {
+                let is_garbled = recorded.first_tick().is_some_and(|first| ticks.contains(&first));
+                out.extend_from_slice(if is_garbled { &[1; 40] } else { recorded.bytes() });
+            })
+        })
+    }
+
+    fn written_anew(&self, blocks_of: impl Fn(&Group) -> Vec<u8>) -> Self {
+        let mut blocks = Vec::new();
+        let faults = self.open().read(|group| {
+            blocks.extend(blocks_of(&group));
+            true
+        });
+        assert_eq!(faults, [], "it was recorded whole");
+        let removed = Folder::new("anew");
+        let segment = SegmentHeading { number: 1, recording_id: 1 }.seal(&blocks);
+        fs::write(removed.0.join("recording-000000000001-000001.throngrec"), segment).expect("a folder of ours");
+        Self { folder: removed.0.clone(), _removed: removed }
     }
 
     pub fn open(&self) -> RecordingFiles {
@@ -300,6 +349,29 @@ pub fn game_called(name: &str, recording: &RecordingFiles) -> ReplayGame {
     server.add_kind(Yard).expect("there is none of that name");
     server.add_kind(Bench).expect("there is none of that name");
     server.into_replay()
+}
+
+/// The blocks of a group without the parts that begin in these ticks.
+fn without_parts(group: &Group, ticks: &Range<u32>) -> Vec<u8> {
+    let bytes = group.with_ticks(|_, recorded, out| out.extend_from_slice(recorded.bytes()));
+    let (mut rest, mut kept, mut part, mut is_lost) = (&bytes[..], Vec::new(), Vec::new(), false);
+    for block in group.blocks() {
+        match block.expect("it is whole") {
+            Block::Ticks(recorded) => is_lost |= recorded.first_tick().is_some_and(|first| ticks.contains(&first)),
+            Block::About(_) | Block::World(..) | Block::Part { .. } | Block::Closed { .. } => {
+                let whole = std::mem::take(&mut part);
+                kept.extend(if std::mem::take(&mut is_lost) { Vec::new() } else { whole });
+            }
+            _ => {}
+        }
+        // Its kind, and the length of what follows.
+        let length = rest[1..5].try_into().map(u32::from_le_bytes).expect("four bytes");
+        let (block, behind) = rest.split_at(5 + length as usize);
+        part.extend_from_slice(block);
+        rest = behind;
+    }
+    kept.extend(if is_lost { Vec::new() } else { part });
+    kept
 }
 
 /// How many ticks of its worlds are written in a group.
