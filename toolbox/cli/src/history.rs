@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use throng::text_table::{Cell, Column, TextTable};
+use throng_history::changes::{self, Judged};
 use throng_lab::history::{self, ChangeVerdict, CommitOrder, Contents, Findings};
 
 use crate::{
@@ -44,6 +45,8 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         history::write_page(path, &findings.page(&contents, &folder)?)?;
         remark(format_args!("page: {}", path.display()));
     }
+    let judged: Vec<Judged> =
+        findings.series.iter().map(|one| changes::judge(&one.series, |run| &run.times_us)).collect();
     let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
     if json {
         let series: Vec<_> = findings
@@ -60,6 +63,7 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         let faults: Vec<String> = contents.faults.iter().map(ToString::to_string).collect();
         say(json!({
             "runs": contents.records.len(), "series": series, "changes": told, "slower_count": slower,
+            "host_changes": host_changes(&findings, &judged),
             "above_budget": above, "faults": faults, "faults_count": contents.faults_count,
         }))?;
     } else {
@@ -69,11 +73,30 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         } else {
             say(format_args!("\n{}", changes_table(&told).text().trim_end()))?;
         }
+        for (one, judged) in findings.series.iter().zip(&judged) {
+            for change in &judged.host_changes {
+                say(format_args!("\n{}: {}", one.series.title(), change.in_words(&one.series)))?;
+            }
+        }
         if !above.is_empty() {
             say(format_args!("\n{}", above_table(&above).text().trim_end()))?;
         }
     }
     Ok(if fail_on_slower && slower > 0 { Verdict::Failed } else { Verdict::Fine })
+}
+
+fn host_changes(findings: &Findings<'_>, judged: &[Judged]) -> Vec<serde_json::Value> {
+    let of_series = findings.series.iter().zip(judged).flat_map(|(one, judged)| {
+        let commit = |place: usize| one.series.commits[place].commit;
+        judged.host_changes.iter().map(move |change| {
+            json!({
+                "series": one.series.title(), "good_commit": commit(change.good), "bad_commit": commit(change.bad),
+                "likely_commit": commit(change.likely), "before": change.before, "after": change.after,
+                "unjudged": change.unjudged,
+            })
+        })
+    });
+    of_series.collect()
 }
 
 fn tell_faults(contents: &Contents) {

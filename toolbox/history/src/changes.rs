@@ -16,13 +16,22 @@
 //!   (with ten runs five times as much, with sixty half as much again), and never less than half of the middle one's: runs that
 //!   tie look like none. Where the host's days were not taken off, and in what all share, it is all that chance may hide: days are no
 //!   commits, and a few slow ones in a row are chance.
+//! - **A host that changes does not slow all alike.** Whose memory became slower slows who waits for it. So the calibrations of the
+//!   runs are watched like subsystems ([`host`]): where they change all lines are cut, and what changes there is held against no commit.
 //!
 //! A shift counts from [`DEVIATIONS_MIN`] deviations of its own error on, [`SHIFT_MIN`] of the time and [`RUNS_EACH_SIDE_MIN`] runs on
 //! each side. Tried on made-up histories of 20 commits, 3 runs each, 20 subsystems, with noise of 1.5 % and tails of Student's t
 //! with 3 degrees (`tests`): nothing in 300 innocent ones; 5 % in one subsystem found as docs/guide/history.md says. With one run a
 //! commit a change is found later and less surely: three are worth their time.
 
+mod host;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub use host::HostChange;
+
+use host::Host;
 
 use crate::record::{Record, RunKind};
 use crate::series::Series;
@@ -103,26 +112,55 @@ struct SubsystemTimes {
     runs: Vec<RunTime>,
 }
 
-/// All changes of a series, those in most runs' time first. `times` says which figures are looked at.
-pub fn find(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Change> {
-    let mut subsystems = subsystems(series, &times);
-    let common = if series.kind == RunKind::Load { take_common(series, &mut subsystems) } else { None };
-    let floor = if common.is_some() { Floor::Usual(usual_noise(&subsystems)) } else { Floor::Hidden };
-    let mut changes = Vec::new();
-    for subsystem in &subsystems {
-        changes_of(subsystem, floor, &mut changes);
-    }
-    if let Some(subsystem) = common {
-        changes_of(&subsystem, Floor::Hidden, &mut changes);
-    }
-    changes.sort_by(|one, other| one.likely.cmp(&other.likely).then(other.shift.total_cmp(&one.shift)));
-    changes
+/// What a series tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judged {
+    /// By commit, and there what became slower most first.
+    pub changes: Vec<Change>,
+    /// By commit.
+    pub host_changes: Vec<HostChange>,
 }
 
-/// Of the middle subsystem.
-fn usual_noise(subsystems: &[SubsystemTimes]) -> f64 {
-    let noises = subsystems.iter().filter_map(|subsystem| best(&subsystem.runs, Floor::None).map(|split| split.noise));
+/// All changes of a series. `times` says which figures are looked at.
+pub fn find(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Vec<Change> {
+    judge(series, times).changes
+}
+
+/// The same with where its host changed.
+pub fn judge(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Judged {
+    let host = Host::of(series);
+    let mut subsystems = subsystems(series, &times);
+    let common = if series.kind == RunKind::Load { take_common(series, &mut subsystems) } else { None };
+    let floor = if common.is_some() { Floor::Usual(usual_noise(&subsystems, &host)) } else { Floor::Hidden };
+    let mut judged = Judged { changes: Vec::new(), host_changes: host.changes.clone() };
+    for subsystem in &subsystems {
+        changes_of(subsystem, floor, &host, &mut judged);
+    }
+    if let Some(subsystem) = common {
+        changes_of(&subsystem, Floor::Hidden, &host, &mut judged);
+    }
+    judged.changes.sort_by(|one, other| one.likely.cmp(&other.likely).then(other.shift.total_cmp(&one.shift)));
+    judged.host_changes.sort_by_key(|change| change.likely);
+    judged
+}
+
+/// Of the middle subsystem, on one host.
+fn usual_noise(subsystems: &[SubsystemTimes], host: &Host) -> f64 {
+    let noises = subsystems.iter().filter_map(|subsystem| {
+        let mut runs = subsystem.runs.clone();
+        for part in parts(runs.len(), &host.borders(&subsystem.runs)) {
+            let level = middle(&runs[part.clone()]);
+            runs[part].iter_mut().for_each(|run| run.log -= level);
+        }
+        best(&runs, Floor::None).map(|split| split.noise)
+    });
     median(&mut noises.collect::<Vec<_>>())
+}
+
+/// What lies between these borders of so many.
+fn parts(count: usize, borders: &[usize]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let begins = std::iter::once(0).chain(borders.iter().copied());
+    begins.zip(borders.iter().copied().chain([count])).map(|(begin, end)| begin..end)
 }
 
 /// Who is watched is decided once for all runs: a subsystem that is near the share would else be there in one and not in the next.
@@ -192,11 +230,14 @@ fn middle(runs: &[RunTime]) -> f64 {
 
 /// All changes of a subsystem: places are found by splitting on and on, with a loose measure, since what became slower and fast again
 /// differs little from end to end. Then each is held against its neighbours alone, by the strict one, and the weakest
-/// goes until all are strong.
-fn changes_of(subsystem: &SubsystemTimes, floor: Floor, changes: &mut Vec<Change>) {
+/// goes until all are strong. Where the host changed there is always one.
+fn changes_of(subsystem: &SubsystemTimes, floor: Floor, host: &Host, judged: &mut Judged) {
     let runs = &subsystem.runs;
-    let mut places = Vec::new();
-    split(runs, 0, floor, &mut places);
+    let of_host = host.borders(runs);
+    let mut places = of_host.clone();
+    for part in parts(runs.len(), &of_host) {
+        split(&runs[part.clone()], part.start, floor, &mut places);
+    }
     places.sort_unstable();
     let between = |places: &[usize], place: usize| {
         let begin = if place == 0 { 0 } else { places[place - 1] };
@@ -209,21 +250,26 @@ fn changes_of(subsystem: &SubsystemTimes, floor: Floor, changes: &mut Vec<Change
             measure(&values, places[place] - around.start, floor)
         });
         let splits: Vec<Split> = splits.collect();
-        let weak = splits.iter().enumerate().filter(|(_, split)| !split.counts());
+        let weak =
+            splits.iter().enumerate().filter(|(place, split)| !split.counts() && !of_host.contains(&places[*place]));
         match weak.min_by(|(_, one), (_, other)| one.deviations.total_cmp(&other.deviations)) {
             Some((weakest, _)) => places.remove(weakest),
             None => break splits,
         };
     };
-    for (place, found) in found.iter().enumerate() {
+    for (place, found) in found.iter().enumerate().filter(|(_, found)| found.counts()) {
         let runs = &runs[between(&places, place)];
         let (before, after) = runs.split_at(found.at);
+        // A line that came or went beside a change of the host.
+        if before.len().min(after.len()) < RUNS_EACH_SIDE_MIN {
+            continue;
+        }
+        let (first, last) = doubtful_places(runs, found);
         let us = |runs: &[RunTime]| -> Option<f64> {
             let times: Option<Vec<f64>> = runs.iter().map(|run| run.us).collect();
             times.map(|mut times| median(&mut times))
         };
-        let (first, last) = doubtful_places(runs, found);
-        changes.push(Change {
+        let change = Change {
             subsystem: subsystem.name.clone(),
             good: runs[first - 1].place,
             bad: runs[last].place,
@@ -232,7 +278,12 @@ fn changes_of(subsystem: &SubsystemTimes, floor: Floor, changes: &mut Vec<Change
             after_us: us(after),
             shift: found.shift_log.exp() - 1.0,
             deviations: found.deviations,
-        });
+        };
+        if host.explains(before, after, found.shift_log) {
+            host.take(change, before, after, &mut judged.host_changes);
+        } else {
+            judged.changes.push(change);
+        }
     }
 }
 

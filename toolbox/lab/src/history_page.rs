@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use maud::{Markup, html};
-use throng_history::changes::Change;
+use throng_history::changes::{self, Change, Judged};
 use throng_history::store::Contents;
 use throng_history::{Machine, Record};
 
@@ -26,14 +26,16 @@ const BUDGET_DRAWN_UP_TO: f64 = 4.0;
 pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
     let (told, above) = (findings.told(), findings.above_budget());
     let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
+    let judged: Vec<Judged> =
+        findings.series.iter().map(|one| changes::judge(&one.series, |run| &run.times_us)).collect();
     let title = match slower {
         0 => "Nothing became slower".to_owned(),
         1 => "One subsystem became slower".to_owned(),
         count => format!("{count} times something became slower"),
     };
     let mut sections = Vec::new();
-    for one in &findings.series {
-        sections.push(series(one)?);
+    for (one, judged) in findings.series.iter().zip(&judged) {
+        sections.push(series(one, judged)?);
     }
     let heading = Heading {
         tab: "History",
@@ -43,7 +45,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
         subtitle: html! { (grouped(contents.records.len() as f64)) " runs in " code { (folder.display().to_string()) } },
     };
     let sections = html! {
-        @if !told.is_empty() { section { h2 { "Changes" } (changes(&told)) } }
+        @if !told.is_empty() { section { h2 { "Changes" } (changes_table(&told)) } }
         @if !above.is_empty() { section { h2 { "Above their budget" } (above_budget(&above)) } }
         @for why in findings.not_by_git() {
             p { "Commits of some runs stand in the order in which they were first measured: " (why) "." }
@@ -60,7 +62,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
     Ok(document(heading, sections))
 }
 
-fn changes(told: &[ToldChange]) -> Markup {
+fn changes_table(told: &[ToldChange]) -> Markup {
     let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), number);
     html! {
         table {
@@ -117,7 +119,7 @@ fn above_budget(above: &[AboveBudget]) -> Markup {
     }
 }
 
-fn series(one: &SeriesFindings<'_>) -> Result<Markup, ChartError> {
+fn series(one: &SeriesFindings<'_>, judged: &Judged) -> Result<Markup, ChartError> {
     let series = &one.series;
     let runs = series.runs().count();
     let machine: &Machine = series.machine;
@@ -126,6 +128,7 @@ fn series(one: &SeriesFindings<'_>) -> Result<Markup, ChartError> {
         section {
             h2 { (series.title()) }
             p { (runs) " runs of " (series.commits.len()) " commits; each point is the median of its commit's runs. Where a change may have come in is shaded." }
+            @for change in &judged.host_changes { p { "Here " (change.in_words(series)) "." } }
             div.charts { @for one in &charts { (chart(one)) } }
             table {
                 (machine_rows(machine))

@@ -1,5 +1,7 @@
 //! Made-up histories: innocent ones, and such with a slowdown in them.
 
+mod host;
+
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::json;
