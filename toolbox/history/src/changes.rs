@@ -78,7 +78,8 @@ pub struct Change {
     pub bad: usize,
     /// Where most speaks for it.
     pub likely: usize,
-    /// Medians (µs). None for [`EVERYTHING`], of which a share is known and no time.
+    /// Medians (µs), both as on the host of the runs after: what all share is taken off the first. None for [`EVERYTHING`], of which a
+    /// share is known and no time.
     pub before_us: Option<f64>,
     pub after_us: Option<f64>,
     /// Of the time before, what the host's days share taken off: 0.05 is 5 % slower.
@@ -265,17 +266,14 @@ fn changes_of(subsystem: &SubsystemTimes, floor: Floor, host: &Host, judged: &mu
             continue;
         }
         let (first, last) = doubtful_places(runs, found);
-        let us = |runs: &[RunTime]| -> Option<f64> {
-            let times: Option<Vec<f64>> = runs.iter().map(|run| run.us).collect();
-            times.map(|mut times| median(&mut times))
-        };
+        let (before_us, after_us) = levels_us(before, after).unzip();
         let change = Change {
             subsystem: subsystem.name.clone(),
             good: runs[first - 1].place,
             bad: runs[last].place,
             likely: after[0].place,
-            before_us: us(before),
-            after_us: us(after),
+            before_us,
+            after_us,
             shift: found.shift_log.exp() - 1.0,
             deviations: found.deviations,
         };
@@ -285,6 +283,13 @@ fn changes_of(subsystem: &SubsystemTimes, floor: Floor, host: &Host, judged: &mu
             judged.changes.push(change);
         }
     }
+}
+
+/// Medians (µs) of what runs before and after took, on the host of those after; none of what is no time.
+fn levels_us(before: &[RunTime], after: &[RunTime]) -> Option<(f64, f64)> {
+    let common: Option<Vec<f64>> = after.iter().map(|run| Some(run.us?.ln() - run.log)).collect();
+    let common = median(&mut common?);
+    Some(((middle(before) + common).exp(), (middle(after) + common).exp()))
 }
 
 /// Places at which runs differ, the first of which has this number.

@@ -65,6 +65,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
 fn changes_table(told: &[ToldChange]) -> Markup {
     let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), number);
     html! {
+        p { "Both times as on the host afterwards: what all subsystems share is taken off the one before." }
         table {
             tr {
                 th { "Runs" } th { "Subsystem" } th { "Verdict" } th.n { "Change" } th.n { "Before, µs" } th.n { "After, µs" }

@@ -182,3 +182,20 @@ fn a_change_of_the_host_is_told_in_words() {
          commit is blamed for: subsystem-04"
     );
 }
+
+/// Promise: the two times that are told differ by the share that is told, whatever the host did meanwhile.
+#[test]
+fn times_before_and_after_are_told_as_on_one_host() {
+    for (seed, host) in (0..10).flat_map(|seed| [0.8, 1.25].map(|host| (seed, host))) {
+        let mut records = history(seed, 3, Some(Planted { commit: 10, subsystem: 4, factor: 1.1 }));
+        for record in &mut records[30..] {
+            record.times_us.values_mut().for_each(|us| *us *= host);
+        }
+        let mut measured: Vec<f64> = records[30..].iter().map(|record| record.times_us["subsystem-04"]).collect();
+        let changes = found(&records);
+        let change = changes.iter().find(|change| change.subsystem == "subsystem-04").expect("it is found");
+        let (before_us, after_us) = change.before_us.zip(change.after_us).expect("it takes a time");
+        assert!((after_us / before_us - 1.0 - change.shift).abs() < 0.01, "{change:?}");
+        assert!((after_us / median(&mut measured) - 1.0).abs() < 0.02, "{change:?}");
+    }
+}
