@@ -363,10 +363,11 @@ fn runs_are_kept_in_a_history_and_one_is_held_against_another() {
     let found = told.json();
     assert_eq!(
         (told.code, found["runs"].as_u64(), found["faults_count"].as_u64()),
-        (Some(0), Some(2), Some(1)),
+        (Some(2), Some(2), Some(1)),
         "{}",
         told.stderr
     );
+    assert_eq!(found["series"][0]["is_judged"], false, "{found}");
     assert!(told.stderr.contains("mine.jsonl:3: is no record of a run"), "{}", told.stderr);
     assert!(fs::read_to_string(folder.join("history.html")).unwrap().contains("Scopes of"), "the page has charts");
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use throng::text_table::{Cell, Column, TextTable};
-use throng_history::changes::{self, Judged};
+use throng_history::changes::{self, Judged, RUNS_EACH_SIDE_MIN, RUNS_MIN};
 use throng_lab::history::{self, ChangeVerdict, CommitOrder, Contents, Findings};
 
 use crate::{
-    outcome::{CommandResult, Verdict},
+    outcome::{CommandResult, NOTHING_SAID, Verdict},
     output::{remark, say},
 };
 
@@ -24,7 +24,7 @@ pub struct HistoryArguments {
     /// Write a page with a chart for each subsystem, by commit.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// End with status 1 if something became slower.
+    /// End with status 1 if something became slower, and with 2 if there are too few runs to say so of anything.
     #[arg(long)]
     fail_on_slower: bool,
     /// Print one JSON object as the last line.
@@ -52,10 +52,11 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         let series: Vec<_> = findings
             .series
             .iter()
-            .map(|one| {
+            .zip(&judged)
+            .map(|(one, judged)| {
                 json!({
                     "series": one.series.title(), "machine": one.series.machine, "runs": one.series.runs().count(),
-                    "not_by_git": one.series.not_by_git,
+                    "is_judged": judged.tells(), "not_by_git": one.series.not_by_git,
                     "commits": one.series.commits.iter().map(|commit| commit.commit).collect::<Vec<_>>(),
                 })
             })
@@ -67,9 +68,9 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
             "above_budget": above, "faults": faults, "faults_count": contents.faults_count,
         }))?;
     } else {
-        say(series_table(&findings).text().trim_end())?;
+        say(series_table(&findings, &judged).text().trim_end())?;
         if told.is_empty() {
-            say("\nnothing became slower or faster")?;
+            say(format_args!("\n{}", nothing_found(&judged)))?;
         } else {
             say(format_args!("\n{}", changes_table(&told).text().trim_end()))?;
         }
@@ -82,7 +83,22 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
             say(format_args!("\n{}", above_table(&above).text().trim_end()))?;
         }
     }
-    Ok(if fail_on_slower && slower > 0 { Verdict::Failed } else { Verdict::Fine })
+    Ok(match slower {
+        _ if !fail_on_slower => Verdict::Fine,
+        0 if !judged.iter().any(Judged::tells) => Verdict::Status(NOTHING_SAID),
+        0 => Verdict::Fine,
+        _ => Verdict::Failed,
+    })
+}
+
+fn nothing_found(judged: &[Judged]) -> String {
+    let (all, told) = (judged.len(), judged.iter().filter(|judged| judged.tells()).count());
+    let needs = format_args!("{RUNS_EACH_SIDE_MIN} runs of earlier commits and {RUNS_EACH_SIDE_MIN} of later ones");
+    match told {
+        0 => format!("nothing can be said yet: that needs {needs}"),
+        _ if told == all => "nothing became slower or faster".to_owned(),
+        _ => format!("nothing became slower or faster where there is something to be judged; that needs {needs}"),
+    }
 }
 
 fn host_changes(findings: &Findings<'_>, judged: &[Judged]) -> Vec<serde_json::Value> {
@@ -107,23 +123,30 @@ fn tell_faults(contents: &Contents) {
     }
 }
 
-fn series_table(findings: &Findings<'_>) -> TextTable {
+fn series_table(findings: &Findings<'_>, judged: &[Judged]) -> TextTable {
     let mut table = TextTable::new([
         Column::text("runs of", "series"),
         Column::integer("runs", "runs"),
         Column::integer("commits", "commits"),
+        Column::text("judged", "judged"),
         Column::text("machine", "machine"),
     ]);
-    for one in &findings.series {
+    for (one, judged) in findings.series.iter().zip(judged) {
         let series = &one.series;
         table.row(&[
             Cell::Text(&series.title()),
             Cell::Integer(series.runs().count() as i64),
             Cell::Integer(series.commits.len() as i64),
+            Cell::Text(&is_judged(judged)),
             Cell::Text(&series.machine.to_string()),
         ]);
     }
     table
+}
+
+/// `yes`, or how many runs there are of those that it needs.
+fn is_judged(judged: &Judged) -> String {
+    if judged.tells() { "yes".to_owned() } else { format!("{} of {RUNS_MIN} runs", judged.runs_at_border) }
 }
 
 fn changes_table(told: &[history::ToldChange]) -> TextTable {

@@ -56,6 +56,8 @@ const TENTATIVE_DEVIATIONS_MIN: f64 = 3.0;
 /// As a share of the time before.
 pub const SHIFT_MIN: f64 = 0.02;
 pub const RUNS_EACH_SIDE_MIN: usize = 5;
+/// On both sides of a border together.
+pub const RUNS_MIN: usize = 2 * RUNS_EACH_SIDE_MIN;
 /// Of all pairs of a run before and one after.
 pub const ORDERED_SHARE_MIN: f64 = 0.9;
 /// Below so many deviations of a normal distribution lies one in 10,000.
@@ -120,6 +122,16 @@ pub struct Judged {
     pub changes: Vec<Change>,
     /// By commit.
     pub host_changes: Vec<HostChange>,
+    /// Runs that count of those on the two sides of the best border between commits, on one host; nothing can be found before there are
+    /// [`RUNS_MIN`].
+    pub runs_at_border: usize,
+}
+
+impl Judged {
+    /// Whether anything could have been found.
+    pub fn tells(&self) -> bool {
+        self.runs_at_border >= RUNS_MIN
+    }
 }
 
 /// All changes of a series. `times` says which figures are looked at.
@@ -130,10 +142,11 @@ pub fn find(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f6
 /// The same with where its host changed.
 pub fn judge(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f64>) -> Judged {
     let host = Host::of(series);
+    let runs_at_border = runs_at_border(series, &times, &host);
     let mut subsystems = subsystems(series, &times);
     let common = if series.kind == RunKind::Load { take_common(series, &mut subsystems) } else { None };
     let floor = if common.is_some() { Floor::Usual(usual_noise(&subsystems, &host)) } else { Floor::Hidden };
-    let mut judged = Judged { changes: Vec::new(), host_changes: host.changes.clone() };
+    let mut judged = Judged { changes: Vec::new(), host_changes: host.changes.clone(), runs_at_border };
     for subsystem in &subsystems {
         changes_of(subsystem, floor, &host, &mut judged);
     }
@@ -143,6 +156,18 @@ pub fn judge(series: &Series<'_>, times: impl Fn(&Record) -> &BTreeMap<String, f
     judged.changes.sort_by(|one, other| one.likely.cmp(&other.likely).then(other.shift.total_cmp(&one.shift)));
     judged.host_changes.sort_by_key(|change| change.likely);
     judged
+}
+
+fn runs_at_border(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String, f64>, host: &Host) -> usize {
+    let numbered = placed_runs(series).enumerate().filter(|(_, (_, run))| !times(run).is_empty());
+    let runs: Vec<RunTime> =
+        numbered.map(|(number, (place, _))| RunTime { number, place, log: 0.0, us: None }).collect();
+    let counting = |part: Range<usize>| {
+        let is_border = |at: &usize| part.start == *at || runs[at - 1].place != runs[*at].place;
+        let at_border = |at: usize| (at - part.start).min(RUNS_EACH_SIDE_MIN) + (part.end - at).min(RUNS_EACH_SIDE_MIN);
+        part.clone().filter(is_border).map(at_border).max().unwrap_or_default()
+    };
+    parts(runs.len(), &host.borders(&runs)).map(counting).max().unwrap_or_default()
 }
 
 /// Of the middle subsystem, on one host.
@@ -178,7 +203,7 @@ fn subsystems(series: &Series<'_>, times: &impl Fn(&Record) -> &BTreeMap<String,
     }
     let watched = found.into_iter().filter_map(|(name, (runs, mut shares))| {
         let is_large = series.kind == RunKind::Bench || median(&mut shares) >= SHARE_MIN;
-        (is_large && runs.len() >= 2 * RUNS_EACH_SIDE_MIN).then(|| SubsystemTimes { name: name.to_owned(), runs })
+        (is_large && runs.len() >= RUNS_MIN).then(|| SubsystemTimes { name: name.to_owned(), runs })
     });
     watched.collect()
 }

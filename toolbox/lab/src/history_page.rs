@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use maud::{Markup, html};
-use throng_history::changes::{self, Change, Judged};
+use throng_history::changes::{self, Change, Judged, RUNS_MIN};
 use throng_history::store::Contents;
 use throng_history::{Machine, Record};
 
@@ -28,7 +28,9 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
     let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
     let judged: Vec<Judged> =
         findings.series.iter().map(|one| changes::judge(&one.series, |run| &run.times_us)).collect();
+    let is_unknown = slower == 0 && !judged.iter().any(Judged::tells);
     let title = match slower {
+        0 if is_unknown => "Too few runs to say anything".to_owned(),
         0 => "Nothing became slower".to_owned(),
         1 => "One subsystem became slower".to_owned(),
         count => format!("{count} times something became slower"),
@@ -41,7 +43,11 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
         tab: "History",
         kind: "Throng history",
         title: &title,
-        verdict: if slower == 0 { "passed" } else { "failed" },
+        verdict: match slower {
+            0 if is_unknown => "unknown",
+            0 => "passed",
+            _ => "failed",
+        },
         subtitle: html! { (grouped(contents.records.len() as f64)) " runs in " code { (folder.display().to_string()) } },
     };
     let sections = html! {
@@ -129,6 +135,9 @@ fn series(one: &SeriesFindings<'_>, judged: &Judged) -> Result<Markup, ChartErro
         section {
             h2 { (series.title()) }
             p { (runs) " runs of " (series.commits.len()) " commits; each point is the median of its commit's runs. Where a change may have come in is shaded." }
+            @if !judged.tells() {
+                p { "Too few to be judged: " (judged.runs_at_border) " of the " (RUNS_MIN) " that it takes on both sides of a commit, on one host." }
+            }
             @for change in &judged.host_changes { p { "Here " (change.in_words(series)) "." } }
             div.charts { @for one in &charts { (chart(one)) } }
             table {

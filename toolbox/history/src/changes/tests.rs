@@ -406,3 +406,26 @@ fn medians_are_in_the_middle() {
         [0.0, 3.0, 2.5, 5.0]
     );
 }
+
+#[test]
+fn what_is_too_little_is_told_by_how_many_runs_there_are() {
+    let check = |runs: &[usize], expect: usize| {
+        let mut records = Vec::new();
+        for (commit, runs) in runs.iter().enumerate() {
+            for _ in 0..*runs {
+                let at = records.len() as u64;
+                let printed = json!({"tick_us": 10});
+                records.push(Record::of_bench("woods", &printed, &format!("{commit}"), Machine::default(), at));
+            }
+        }
+        let series = &group(&records)[0];
+        assert_eq!(judge(series, |record| &record.times_us).runs_at_border, expect, "{runs:?}");
+    };
+    check(&[1], 1);
+    check(&[40], 5);
+    check(&[3, 3], 6);
+    check(&[3, 40], 8);
+    check(&[4, 4, 4], 9);
+    check(&[5, 5], 10);
+    check(&[2, 2, 2, 2, 2, 2], 10);
+}

@@ -7,6 +7,7 @@
 //!   supervised a server that dies is started again, and not for ever
 //!   load       the load test in small
 //!   daily      every scenario in one folder for the day, and in an object store, and a rare crash found, linked and replayed
+//!   history    what a history that is asked for slowdowns ends with
 //!   density    how many instances of a command a host holds
 //!   host       what loads that are known use, and limits that hold a server up
 //!   console    commands of a running server
@@ -61,6 +62,7 @@ mod figures;
 mod floods;
 mod game;
 mod half_open;
+mod history;
 mod host;
 mod hostile_inputs;
 mod idle;
