@@ -131,6 +131,7 @@ fn a_server_and_bots_play_as_the_protocol_with_their_parent_says() {
     let report = bots.json();
     check_played(&report, 3);
     assert!(report["state_checks"].as_u64() > Some(0) && report["counters"]["turns"].as_u64() > Some(0), "{report}");
+    assert!(report["machine"]["calibration"]["integer_ns"].as_f64() > Some(0.0), "{report}");
 
     let admin = server.address("admin_address").to_owned();
     let help = run(&folder, &format!("console --connect {admin} help"));

@@ -14,9 +14,11 @@ use std::{
 };
 
 use clap::Args;
+use serde::Serialize;
 use throng::recording::RecordingFiles;
-use throng_bots::{Joins, Swarm, SwarmError, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
+use throng_bots::{Joins, Swarm, SwarmError, SwarmReport, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
 use throng_game::{Game, MakeBehaviour};
+use throng_history::Machine;
 use throng_likeness::{PlaysInputs, RecordedInputs, Who};
 use throng_net::protocol::ProtocolId;
 use throng_platform::{
@@ -180,10 +182,26 @@ pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
         }
         Err(error) => return Err(error.into()),
     };
-    reader.tell_report(&report)?;
+    reader.tell_report(&ToldReport::new(&report, reader))?;
     let failures = report.failures();
     failures.iter().for_each(|failure| remark(format_args!("FAIL {failure}")));
     Ok(if failures.is_empty() { Verdict::Fine } else { Verdict::Failed })
+}
+
+/// What is told of a run.
+#[derive(Serialize)]
+struct ToldReport<'r> {
+    #[serde(flatten)]
+    report: &'r SwarmReport,
+    /// Whose times they are. A parent looks for itself, when nobody plays any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Machine>,
+}
+
+impl<'r> ToldReport<'r> {
+    fn new(report: &'r SwarmReport, reader: Reader) -> Self {
+        Self { report, machine: (reader != Reader::Parent).then(Machine::here) }
+    }
 }
 
 fn one_line(status: &SwarmStatus) -> String {
