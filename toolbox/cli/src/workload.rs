@@ -12,6 +12,7 @@ use throng::replay::Extent;
 use throng::server::ServerError;
 use throng::settings::SaveStore;
 use throng_game::{Arguments, BuildError, Game};
+use throng_lab::preflight::{Scopes, Step};
 use throng_platform::{process, sched};
 use throng_simulator::workload::{PlantKind, RecordedWorkload, ScopeTime, StepFigures, Workload};
 use throng_simulator::{Simulation, SimulationSettings};
@@ -140,11 +141,10 @@ fn next_step(scopes: impl Fn(usize) -> Vec<ScopeTime>) -> Result<Option<u32>, Bo
         let line = line?;
         let number = |order: &str| line.strip_prefix(order).and_then(|number| number.parse::<u32>().ok());
         if let Some(steps) = number("scopes ") {
-            let scopes: serde_json::Map<String, serde_json::Value> = scopes(steps as usize)
-                .iter()
-                .map(|scope| (scope.name.to_owned(), json!([scope.subsystem, scope.count, scope.own_ns])))
-                .collect();
-            say(json!({"status": {"scopes": scopes}}))?;
+            let sum =
+                |scope: ScopeTime| (scope.name.to_owned(), (scope.subsystem.to_owned(), scope.count, scope.own_ns));
+            let scopes = scopes(steps as usize).into_iter().map(sum).collect();
+            say(json!({"status": Scopes { scopes }}))?;
             continue;
         }
         let step = number("step ");
@@ -157,12 +157,15 @@ fn next_step(scopes: impl Fn(usize) -> Vec<ScopeTime>) -> Result<Option<u32>, Bo
 }
 
 fn say_step(step: &StepFigures) -> std::io::Result<()> {
-    let times: serde_json::Map<String, serde_json::Value> =
-        step.times.iter().map(|time| (time.subsystem.to_owned(), json!([time.category, time.ns]))).collect();
-    say(json!({"status": {
-        "times_ns": times, "allocations": step.allocations, "packets_out": step.packets_out,
-        "bytes_out": step.bytes_out, "waited_ns": step.waited_ns,
-        "instructions": step.instructions, "states": step.states,
+    let times = step.times.iter().map(|time| (time.subsystem.to_owned(), (time.category.to_owned(), time.ns)));
+    say(json!({"status": Step {
+        times_ns: times.collect(),
+        allocations: step.allocations,
+        packets_out: step.packets_out,
+        bytes_out: step.bytes_out,
+        waited_ns: step.waited_ns,
+        instructions: step.instructions,
+        states: step.states,
     }}))
 }
 

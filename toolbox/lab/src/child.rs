@@ -167,7 +167,7 @@ fn read_lines(stdout: impl Read, said: &SyncSender<Said>, tail: &Mutex<VecDeque<
     let _ = said.send(Said::Ended);
 }
 
-fn understand(line: &str) -> Option<Said> {
+pub(crate) fn understand(line: &str) -> Option<Said> {
     let Ok(Value::Object(mut object)) = serde_json::from_str(line) else {
         return None;
     };

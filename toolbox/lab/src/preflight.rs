@@ -30,6 +30,7 @@ mod plan;
 pub mod repeated;
 pub mod report;
 pub mod statistics;
+mod step;
 
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ use throng_platform::signals::StopFlag;
 pub use pair::PreflightError;
 pub use plan::{Per, PreflightPlan, Side};
 pub use report::PreflightReport;
+pub use step::{ScopeSum, Scopes, Step};
 
 use pair::PairFigures;
 use plan::STEPS_MIN;

@@ -45,7 +45,7 @@ impl Builds {
 echo '{{"ready":{{"commit":"{name}","game":"meadow","worlds":3,"ticks":{ticks},"instructions_missing":"none"}}}}'
 while read order number; do
   case "$order $number" in
-    "step 30") echo '{{"status":{{"times_ns":{{"ai":["gameplay",{ai_ns}],"net":["net",60000]}},"allocations":60}}}}';;
+    "step 30") echo '{{"status":{{"times_ns":{{"ai":["gameplay",{ai_ns}],"net":["net",60000]}},"allocations":60,"packets_out":0,"bytes_out":0,"waited_ns":0}}}}';;
     scopes*) echo '{{"status":{{"scopes":{{}}}}}}';;
     *) exit 8;;
   esac

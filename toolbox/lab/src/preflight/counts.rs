@@ -6,8 +6,9 @@
 use serde::Serialize;
 
 use super::instructions::{self, COUNTS};
-use super::pair::{PairFigures, Step};
+use super::pair::PairFigures;
 use super::plan::{Per, PreflightPlan, Side};
+use super::step::Step;
 use crate::page::number;
 
 /// As a share.

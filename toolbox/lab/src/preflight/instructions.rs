@@ -155,7 +155,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::preflight::pair::Step;
+    use crate::preflight::step::Step;
 
     #[test]
     fn what_valgrind_counted_is_read() {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use serde_json::Value;
 use throng_platform::signals::StopFlag;
 
 use super::plan::{PreflightPlan, STEPS_MIN, Side};
+use super::step::{ScopeSum, Scopes, Step};
 use crate::child::{Child, Said};
 
 /// Until a process has its game, its bots and its warm-up behind it, with both on one core.
@@ -52,36 +52,6 @@ pub enum PreflightError {
     Stopped { pairs: usize },
 }
 
-/// One step of one process.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(super) struct Step {
-    /// By subsystem: category, and time (ns).
-    pub times_ns: BTreeMap<String, (String, u64)>,
-    pub allocations: u64,
-    pub packets_out: u64,
-    pub bytes_out: u64,
-    pub waited_ns: u64,
-    /// Of a recording, a number of its states so far.
-    pub states: u64,
-    /// Of the server's frames; none where they are not counted.
-    pub instructions: Option<u64>,
-}
-
-impl Step {
-    pub fn ns(&self, subsystem: &str) -> f64 {
-        self.times_ns.get(subsystem).map_or(0.0, |(_, ns)| *ns as f64)
-    }
-
-    pub fn category_ns(&self, category: &str) -> f64 {
-        self.times_ns.values().filter(|(of, _)| of == category).map(|(_, ns)| *ns as f64).sum()
-    }
-
-    pub fn all_ns(&self) -> f64 {
-        self.times_ns.values().map(|(_, ns)| *ns as f64).sum()
-    }
-}
-
 /// Steps of both, base first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PairFigures {
@@ -103,9 +73,6 @@ pub(super) struct PairFigures {
     /// Steps that `scopes` are of.
     pub scopes_steps: usize,
 }
-
-/// Subsystem, scopes, and time without others inside (ns).
-pub(super) type ScopeSum = (String, u64, u64);
 
 /// Steps whose scopes are asked for at the end of a pair: recorders hold far more.
 const SCOPES_STEPS: usize = 20;
@@ -265,7 +232,9 @@ impl Process {
     fn scopes(&mut self, steps: usize) -> BTreeMap<String, ScopeSum> {
         self.child.order(&format!("scopes {steps}"));
         match self.child.hear(Instant::now() + STEP_WITHIN) {
-            Some(Said::Status(mut said)) => serde_json::from_value(said["scopes"].take()).unwrap_or_default(),
+            Some(Said::Status(said)) => {
+                serde_json::from_value::<Scopes>(said).map_or_else(|_| BTreeMap::new(), |said| said.scopes)
+            }
             _ => BTreeMap::new(),
         }
     }
@@ -283,5 +252,41 @@ impl Process {
 
     fn silent(&mut self, after: Duration) -> PreflightError {
         PreflightError::Silent { side: self.side, after, words: self.child.tail().join("\n") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::understand;
+
+    /// Promise: what is drawn for those who write a workload of their own is what is read here, and all that is read.
+    #[test]
+    fn the_page_of_the_protocol_shows_what_is_read() {
+        let page = include_str!("../../../../docs/spec/workload.md");
+        let lines: Vec<Said> = page.lines().filter_map(|line| understand(line.trim())).collect();
+        let [Said::Ready(bots), Said::Ready(recording), Said::Status(step), Said::Status(scopes), Said::Report(_)] =
+            &lines[..]
+        else {
+            panic!("{lines:?}")
+        };
+        for ready in [bots, recording] {
+            assert_eq!((ready["commit"].as_str(), instructions_missing(ready)), (Some("1234567890ab"), None));
+        }
+        let both = [recording.clone(), recording.clone()];
+        assert_eq!(["worlds", "ticks"].map(|key| least(&both, key)), [12, 6_480]);
+        assert!(recording["rules_missing"].is_null(), "{recording}");
+
+        let read: Step = serde_json::from_value(step.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), *step, "every key that is read");
+        assert_eq!((read.ns("replication"), read.category_ns("gameplay"), read.packets_out), (512e3, 81e3, 800));
+        for key in step.as_object().expect("it has keys").keys() {
+            let mut without = step.clone();
+            without.as_object_mut().expect("it has keys").remove(key);
+            let may_be_missing = serde_json::from_value::<Step>(without).is_ok();
+            assert_eq!(may_be_missing, ["instructions", "states"].contains(&key.as_str()), "{key}");
+        }
+        let read: Scopes = serde_json::from_value(scopes.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), *scopes);
     }
 }

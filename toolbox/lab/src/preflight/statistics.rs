@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use throng_history::student::student_two_sided;
 
-use super::pair::{PairFigures, Step};
+use super::pair::PairFigures;
+use super::step::Step;
 
 /// Of runs in which nothing differs.
 pub const FALSE_ALARMS_ONE_IN: f64 = 10_000.0;

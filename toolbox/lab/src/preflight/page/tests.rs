@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::preflight::counts::CountVerdict;
-use crate::preflight::pair::{PairFigures, Step};
+use crate::preflight::pair::PairFigures;
 use crate::preflight::plan::PreflightPlan;
+use crate::preflight::step::Step;
 
 /// Twelve pairs, in which the change takes so much of `ai` and of `net` (ns); 0 leaves it out.
 fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
