@@ -93,9 +93,16 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
 
 fn nothing_found(judged: &[Judged]) -> String {
     let (all, told) = (judged.len(), judged.iter().filter(|judged| judged.tells()).count());
+    let unjudged: usize =
+        judged.iter().flat_map(|judged| &judged.host_changes).map(|change| change.unjudged.len()).sum();
     let needs = format_args!("{RUNS_EACH_SIDE_MIN} runs of earlier commits and {RUNS_EACH_SIDE_MIN} of later ones");
     match told {
         0 => format!("nothing can be said yet: that needs {needs}"),
+        _ if unjudged > 0 => {
+            format!(
+                "no commit made anything slower or faster; of {unjudged} that changed with the host nothing is said"
+            )
+        }
         _ if told == all => "nothing became slower or faster".to_owned(),
         _ => format!("nothing became slower or faster where there is something to be judged; that needs {needs}"),
     }

@@ -302,7 +302,7 @@ fn changes_of(subsystem: &SubsystemTimes, floor: Floor, host: &Host, judged: &mu
             shift: found.shift_log.exp() - 1.0,
             deviations: found.deviations,
         };
-        if host.explains(before, after, found.shift_log) {
+        if host.explains(before, after, found.shift_log, matches!(floor, Floor::Usual(_))) {
             host.take(change, before, after, &mut judged.host_changes);
         } else {
             judged.changes.push(change);

@@ -29,8 +29,11 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
     let judged: Vec<Judged> =
         findings.series.iter().map(|one| changes::judge(&one.series, |run| &run.times_us)).collect();
     let is_unknown = slower == 0 && !judged.iter().any(Judged::tells);
+    let unjudged: usize =
+        judged.iter().flat_map(|judged| &judged.host_changes).map(|change| change.unjudged.len()).sum();
     let title = match slower {
         0 if is_unknown => "Too few runs to say anything".to_owned(),
+        0 if unjudged > 0 => format!("No commit made anything slower; with the host {unjudged} changed"),
         0 => "Nothing became slower".to_owned(),
         1 => "One subsystem became slower".to_owned(),
         count => format!("{count} times something became slower"),
@@ -44,7 +47,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
         kind: "Throng history",
         title: &title,
         verdict: match slower {
-            0 if is_unknown => "unknown",
+            0 if is_unknown || unjudged > 0 => "unknown",
             0 => "passed",
             _ => "failed",
         },

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use super::{Change, Floor, Judged, RunTime, SubsystemTimes, changes_of, median, placed_runs};
+use super::{Change, Floor, Judged, RUNS_EACH_SIDE_MIN, RunTime, SubsystemTimes, changes_of, median, placed_runs};
 use crate::machine::Calibration;
 use crate::series::Series;
 
@@ -92,7 +92,7 @@ impl Host {
             changes_of(&calibration, Floor::Hidden, &Self::default(), &mut found);
         }
         found.changes.sort_by_key(|change| change.likely);
-        found.changes.dedup_by_key(|change| change.likely);
+        found.changes.dedup_by(|next, kept| host.is_one_change(kept, next));
         let likely: Vec<usize> = found.changes.iter().map(|change| change.likely).collect();
         for (number, Change { good, bad, likely: at, .. }) in found.changes.into_iter().enumerate() {
             let begin = if number == 0 { 0 } else { likely[number - 1] };
@@ -100,6 +100,19 @@ impl Host {
             host.changes.push(host.change((good, bad, at), begin..end));
         }
         host
+    }
+
+    /// Whether both calibrations tell of one change: by chance one is put some runs after the other. Then it is kept where most speaks for it.
+    fn is_one_change(&self, kept: &mut Change, next: &Change) -> bool {
+        let runs_until = |place: usize| self.places.partition_point(|of_run| *of_run < place);
+        let is_one = next.good < kept.bad || runs_until(next.likely) - runs_until(kept.likely) < RUNS_EACH_SIDE_MIN;
+        if is_one {
+            (kept.good, kept.bad) = (kept.good.min(next.good), kept.bad.max(next.bad));
+            if next.deviations > kept.deviations {
+                (kept.likely, kept.deviations) = (next.likely, next.deviations);
+            }
+        }
+        is_one
     }
 
     /// Which of these runs are the first on a changed host.
@@ -126,9 +139,11 @@ impl Host {
         Calibration { integer_ns, memory_ns }
     }
 
-    /// Whether calibrations moved with a shift between these runs, so far that it may be their host's.
-    pub fn explains(&self, before: &[RunTime], after: &[RunTime], shift_log: f64) -> bool {
-        let moved: f64 = self.calibrations.iter().filter_map(|of_runs| moved(of_runs, before, after)).sum();
+    /// Whether calibrations moved with a shift between these runs, so far that it may be their host's. Nothing becomes slower with a host
+    /// that becomes faster; unless what is common was taken off (`is_relative`), and others became faster still.
+    pub fn explains(&self, before: &[RunTime], after: &[RunTime], shift_log: f64, is_relative: bool) -> bool {
+        let moved = self.calibrations.iter().filter_map(|of_runs| moved(of_runs, before, after));
+        let moved: f64 = if is_relative { moved.map(f64::abs).sum() } else { moved.sum::<f64>() * shift_log.signum() };
         FOLLOWS_TIMES * moved >= shift_log.abs()
     }
 
@@ -145,7 +160,7 @@ impl Host {
     }
 }
 
-/// By how much a calibration is another one after than before (logarithm, > 0); none if that may be chance.
+/// By how much a calibration is another one after than before (logarithm); none if that may be chance.
 fn moved(of_runs: &[Option<f64>], before: &[RunTime], after: &[RunTime]) -> Option<f64> {
     let told = |runs: &[RunTime]| runs.iter().filter_map(|run| *of_runs.get(run.number)?).collect::<Vec<_>>();
     let (before, after) = (told(before), told(after));
@@ -158,5 +173,5 @@ fn moved(of_runs: &[Option<f64>], before: &[RunTime], after: &[RunTime]) -> Opti
     let from_chance = differences.iter().map(rank).sum::<f64>() / differences.len() as f64;
     let runs = (before.len() + after.len()) as f64;
     let deviation = ((runs + 1.0) / (12.0 * differences.len() as f64)).sqrt();
-    (from_chance.abs() >= MOVED_DEVIATIONS * deviation).then(|| median(&mut differences).abs())
+    (from_chance.abs() >= MOVED_DEVIATIONS * deviation).then(|| median(&mut differences))
 }

@@ -164,6 +164,47 @@ fn what_changes_with_the_host_is_a_commits_only_if_it_is_much_more() {
     assert_eq!(with_host(1.6, 1.12 * QUIET_NS), (name(), vec![]));
 }
 
+/// A bench of twelve commits, a run each, half of them on another host.
+fn bench(us: [f64; 2], memory_ns: [f64; 2]) -> Judged {
+    let records: Vec<Record> = (0..24)
+        .map(|number| {
+            let side = number / 12;
+            let calibration = Calibration { integer_ns: 1.35, memory_ns: memory_ns[side] };
+            let machine = Machine { calibration, ..Machine::default() };
+            let us = us[side] + 0.01 * (number % 4) as f64;
+            let commit = format!("commit{number:02}");
+            Record::of_bench("woods", &serde_json::json!({"tick_us": us}), &commit, machine, 1_000 + number as u64)
+        })
+        .collect();
+    judged(&records)
+}
+
+/// Promise: a host that becomes faster makes nothing slower.
+#[test]
+fn a_bench_follows_its_host_in_one_direction() {
+    let [busy, quiet] = [290.0, 124.0];
+    let blamed = |us, memory_ns| bench(us, memory_ns).changes.len();
+    assert_eq!(blamed([10.0, 12.0], [quiet, busy]), 0);
+    assert_eq!(blamed([12.0, 10.0], [busy, quiet]), 0);
+    assert_eq!(blamed([10.0, 12.0], [busy, quiet]), 1);
+    assert_eq!(blamed([12.0, 10.0], [quiet, busy]), 1);
+}
+
+/// Promise: both calibrations of a host that changes once tell it once, though one is put a commit after the other, and what is far more than
+/// that is named all the same.
+#[test]
+fn two_calibrations_tell_one_change() {
+    let mut records = history(7, 1, Some(Planted { commit: 10, subsystem: 4, factor: 2.5 }));
+    on_host(&mut records, 7, 0.0, |number, _| if number < 10 { QUIET_NS } else { 1.3 * QUIET_NS });
+    for record in &mut records[11..] {
+        record.machine.calibration.integer_ns *= 1.1;
+    }
+    let judged = judged(&records);
+    assert_eq!(judged.host_changes.len(), 1, "{:?}", judged.host_changes);
+    let named: Vec<&str> = judged.changes.iter().map(|change| change.subsystem.as_str()).collect();
+    assert_eq!(named, ["subsystem-04"]);
+}
+
 #[test]
 fn a_change_of_the_host_is_told_in_words() {
     let mut records = history(3, 3, None);
