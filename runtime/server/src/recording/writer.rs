@@ -15,10 +15,7 @@ use std::{
     fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -27,6 +24,7 @@ use throng_world::ids::WorldId;
 
 use super::{
     blocks::{self, About, WorldPlan},
+    counts::RecordingTotals,
     folder::{make_room, segment_path},
     queue::{Message, RecordingQueue},
     segment::{self, SegmentHeading},
@@ -113,6 +111,8 @@ pub(crate) struct Writer<D: Disk> {
     number: u32,
     try_again_at: Option<Instant>,
     lost_told: u64,
+    /// Of the server's recordings before this one.
+    totals_before: RecordingTotals,
 }
 
 struct Segment<F> {
@@ -123,7 +123,7 @@ struct Segment<F> {
 
 impl<D: Disk> Writer<D> {
     pub fn new(queue: Arc<RecordingQueue>, order: Order, disk: D) -> Self {
-        let now = Instant::now();
+        let (now, totals_before) = (Instant::now(), queue.counts.read());
         Self {
             queue,
             disk,
@@ -138,7 +138,8 @@ impl<D: Disk> Writer<D> {
             segment: None,
             number: 0,
             try_again_at: None,
-            lost_told: 0,
+            lost_told: totals_before.parts_lost,
+            totals_before,
         }
     }
 
@@ -169,12 +170,12 @@ impl<D: Disk> Writer<D> {
     fn end(&mut self) {
         self.close(true);
         self.tell_lost();
-        let counts = &self.queue.counts;
+        let (now, before) = (self.queue.counts.read(), &self.totals_before);
         log_info!(
             RECORDING,
             segments = self.number,
-            written_bytes = total(&counts.bytes_written),
-            parts_lost = total(&counts.parts_lost),
+            written_bytes = now.bytes_written - before.bytes_written,
+            parts_lost = now.parts_lost - before.parts_lost,
             "the recording has ended"
         );
     }
@@ -337,7 +338,7 @@ impl<D: Disk> Writer<D> {
     }
 
     fn tell_lost(&mut self) {
-        let lost = total(&self.queue.counts.parts_lost);
+        let lost = self.queue.counts.parts_lost.load(Ordering::Relaxed);
         if lost > self.lost_told && self.try_again_at.is_none() {
             log_warn!(
                 RECORDING,
@@ -349,8 +350,4 @@ impl<D: Disk> Writer<D> {
         }
         self.lost_told = lost;
     }
-}
-
-fn total(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
 }
