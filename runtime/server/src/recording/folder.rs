@@ -11,6 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use throng_profiler::log_warn;
+
+use super::writer::RECORDING;
+
 const EXTENSION: &str = "throngrec";
 
 /// Beside the segments; empty, and left there.
@@ -20,14 +24,19 @@ const LOCK_FILE: &str = "recording.lock";
 pub(crate) struct FolderLock(#[expect(dead_code, reason = "it is locked while it is open")] File);
 
 impl FolderLock {
-    /// `None`: somebody has it.
+    /// `None`: somebody has it. Where files cannot be locked it is believed to be free, and the log says so.
     pub fn take(folder: &Path) -> io::Result<Option<Self>> {
-        let file = File::create(folder.join(LOCK_FILE))?;
+        let path = folder.join(LOCK_FILE);
+        // It may be another user's, who has recorded here: it need not be written to.
+        let file = File::create(&path).or_else(|error| File::open(&path).map_err(|_| error))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => {
+                log_warn!(RECORDING, path = %path.display(), %error, "nothing keeps another server from recording here, too");
+            }
+            Ok(()) => {}
         }
+        Ok(Some(Self(file)))
     }
 }
 

@@ -537,9 +537,24 @@ fn a_folder_has_one_server_at_a_time() {
     let error = other.start().unwrap_err();
     assert!(error.to_string().contains("another server records there"), "{error}");
     assert!(matches!(one.start(), Err(RecordingError::IsOn)) && !other.status().is_on);
-    one.close();
+    let at_start = RecordingControl::new(&RecordingSettings { at_start: true, ..settings });
+    assert!(matches!(at_start.introduce(about()), Err(RecordingError::FolderInUse(_))));
+    one.stop().unwrap();
     other.start().unwrap();
     other.close();
+    one.start().unwrap();
+    one.close();
+}
+
+/// Promise: what could not be read is not written.
+#[test]
+fn a_server_with_too_many_names_is_told_before_it_is_recorded() {
+    let folder = Folder::new("names");
+    let settings = RecordingSettings { folder: Some(folder.0.clone()), ..RecordingSettings::default() };
+    let many = About { tunables: vec![String::new(); 4_097], ..about() };
+    let error = RecordingControl::new(&settings).introduce(many).unwrap_err().to_string();
+    assert!(error.contains("4097 tunables") && error.contains("4096 at most"), "{error}");
+    assert!(segments_in(&folder.0).unwrap().is_empty());
 }
 
 /// Takes bytes until it is full, as a disk does: some of what it is given last, and then an error.
