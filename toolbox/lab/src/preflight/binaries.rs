@@ -82,6 +82,7 @@ impl Builder {
             let built = self.build(side, text, &path, None)?;
             // The next build may replace it, and pages show commands with it.
             let hash: String = content_hash(&built).chars().take(COMMIT_LETTERS).collect();
+            let _lock = self.lock(tell)?;
             return self.keep(&built, &format!("folder-{hash}"));
         }
         self.revision(side, text, tell)
@@ -164,15 +165,17 @@ impl Builder {
         lock().map_err(|cause| BinaryError::Cache { path: path.clone(), cause })
     }
 
-    /// Copies a program to where the next build leaves it alone.
+    /// Copies a program to where the next build leaves it alone, if it is not there. Under the lock.
     fn keep(&self, built: &Path, name: &str) -> Result<PathBuf, BinaryError> {
         let folder = self.programs().join(name);
         let (kept, unfinished) = (folder.join(&self.name), folder.join("unfinished"));
-        // Whoever finds it finds it whole.
-        let copied = fs::create_dir_all(&folder)
-            .and_then(|()| fs::copy(built, &unfinished))
-            .and_then(|_| fs::rename(&unfinished, &kept));
-        copied.map_err(|cause| BinaryError::Cache { path: folder.clone(), cause })?;
+        if !kept.is_file() {
+            // Whoever finds it finds it whole.
+            let copied = fs::create_dir_all(&folder)
+                .and_then(|()| fs::copy(built, &unfinished))
+                .and_then(|_| fs::rename(&unfinished, &kept));
+            copied.map_err(|cause| BinaryError::Cache { path: folder.clone(), cause })?;
+        }
         note_use(&folder);
         sweep(&self.programs());
         Ok(kept)
