@@ -28,7 +28,7 @@ pub fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, 
     tell_of_others(&runs);
     while runs.counted().wants_more(count) {
         let mut report = run_once(plan, &arguments.report, stop)?;
-        runs.check_builds(&report, plan)?;
+        runs.check(&report, plan)?;
         if stop.requested() {
             let said = runs.counted().said();
             return Err(

@@ -48,6 +48,11 @@ pub enum PreflightError {
         "{side}: {} was replaced while it was compared, so this is of two builds; name a copy that nobody builds anew", path.display()
     )]
     Replaced { side: Side, path: PathBuf },
+    #[error(
+        "{} changed while runs by it were repeated, so the last run does not count; the same command begins anew with what is there now",
+        path.display()
+    )]
+    ReadChanged { path: PathBuf },
     #[error("stopped after {pairs} pairs, of which nothing can be said")]
     Stopped { pairs: usize },
 }
@@ -103,7 +108,7 @@ pub(super) fn run(
         played: ready[0].clone(),
         units_per_step: plan.frames_per_step,
         instructions_missing: ready.each_ref().map(instructions_missing),
-        recording_faults: recording_faults(&ready[0]),
+        recording_faults: recording_faults(&ready),
         rules_missing: ready.each_ref().map(|ready| ready["rules_missing"].as_str().map(str::to_owned)),
         ..PairFigures::default()
     };
@@ -171,9 +176,16 @@ fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> R
     Ok((ticks_per_step.try_into().unwrap_or(u32::MAX), fits.min(STEPS_MAX.into()) as u32))
 }
 
-fn recording_faults(ready: &Value) -> Vec<String> {
-    let faults = ready["recording_faults"].as_array().into_iter().flatten();
-    faults.filter_map(|fault| fault.as_str().map(str::to_owned)).collect()
+/// What either build says, once: an earlier one says nothing.
+fn recording_faults(ready: &[Value; 2]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for fault in ready.iter().filter_map(|ready| ready["recording_faults"].as_array()).flatten() {
+        let fault = fault.as_str().unwrap_or_default();
+        if !told.iter().any(|known| known == fault) {
+            told.push(fault.to_owned());
+        }
+    }
+    told
 }
 
 fn instructions_missing(ready: &Value) -> Option<String> {

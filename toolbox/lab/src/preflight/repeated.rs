@@ -211,10 +211,15 @@ impl RunsFile {
     }
 
     /// # Errors
-    /// If the run is of other builds than those that the file's runs are counted for: one was built anew since.
-    pub fn check_builds(&self, report: &PreflightReport, plan: &PreflightPlan) -> Result<(), PreflightError> {
-        let Identity { base, change, .. } = &self.identity;
-        report.check_builds(plan, [&base.content_hash, &change.content_hash])
+    /// If the run is of something else than what the file's runs are counted for: a program was built anew since, or what both read has
+    /// changed.
+    pub fn check(&self, report: &PreflightReport, plan: &PreflightPlan) -> Result<(), PreflightError> {
+        let Identity { base, change, read: was_read, .. } = &self.identity;
+        report.check_builds(plan, [&base.content_hash, &change.content_hash])?;
+        match plan.reads.iter().zip(was_read).find(|(path, was)| read(path) != **was) {
+            Some((path, _)) => Err(PreflightError::ReadChanged { path: path.clone() }),
+            None => Ok(()),
+        }
     }
 
     pub fn counted(&self) -> &CountedRuns {
@@ -353,6 +358,14 @@ mod tests {
             let [before, same, after] = ["[game]\n", "[game]\n", "[server]\n"].map(|text| identity(path, text));
             assert!(before == same && before != after, "{before:?} and {after:?}");
         }
+        // And in the middle of a command, too.
+        let plan = PreflightPlan { reads: vec![settings.clone()], ..plan("--game duel") };
+        let runs = RunsFile::read(&folder.0, Identity::new(&plan, here())).unwrap();
+        let report = PreflightReport::new(&plan, &[PairFigures::default()]);
+        runs.check(&report, &plan).unwrap();
+        std::fs::write(&settings, "[game]\n").unwrap();
+        let error = runs.check(&report, &plan).unwrap_err().to_string();
+        assert!(error.contains("throng.toml changed while runs by it were repeated"), "{error}");
     }
 
     /// Promise: what is appended behind a torn line is read again as it was counted.
