@@ -408,10 +408,11 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     assert!(report.is_equal() && report.worlds == 2 && report.gaps.is_empty(), "{report:?}");
     // Where a world is loaded its state is held against the one that was there, too.
     assert!(report.ticks + report.ticks_skipped < 280 && report.hashes_equal >= report.ticks, "{report:?}");
-    // A file is that segment alone.
-    let report = replay(&segments[1].path, game(&folder.0, NEVER), 1);
+    // A file is that segment alone. In one that began late its checkpoints may be behind all its ticks.
+    let alone = segments[1..].iter().max_by_key(|segment| ticks_in(&segment.path)).unwrap();
+    let report = replay(&alone.path, game(&folder.0, NEVER), 1);
     assert!(report.is_equal() && report.worlds == 2 && report.ticks > 0, "{report:?}");
-    assert_eq!(ticks_in(&segments[1].path), report.ticks);
+    assert_eq!(ticks_in(&alone.path), report.ticks);
 }
 
 #[test]
