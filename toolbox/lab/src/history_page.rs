@@ -33,7 +33,7 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
         judged.iter().flat_map(|judged| &judged.host_changes).map(|change| change.unjudged.len()).sum();
     let title = match slower {
         0 if is_unknown => "Too few runs to say anything".to_owned(),
-        0 if unjudged > 0 => format!("No commit made anything slower; with the host {unjudged} changed"),
+        0 if unjudged > 0 => format!("No commit made anything slower; what changed with the host: {unjudged}"),
         0 => "Nothing became slower".to_owned(),
         1 => "One subsystem became slower".to_owned(),
         count => format!("{count} times something became slower"),
