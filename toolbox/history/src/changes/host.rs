@@ -10,7 +10,7 @@
 //!   and after, by ranks (Mann and Whitney 1947), and easily: [`MOVED_DEVIATIONS`] are chance in one of 80. It has moved
 //!   far enough if it did so by half as much as the subsystem ([`FOLLOWS_TIMES`]): more, no host does to it.
 //!
-//! What remains beside a changed host is to run the commits on both sides of it again, on one host.
+//! What remains beside a changed host is to run the commits on both sides of it again, on one host, into a store of their own.
 
 use std::ops::Range;
 
@@ -40,8 +40,8 @@ pub struct HostChange {
 }
 
 impl HostChange {
-    /// For a person: `the host changed with c10, after c09 (a wait for memory took 124 ns, then 290), and with it 3 subsystems that no
-    /// commit is blamed for: ai, net and shots`.
+    /// For a person: `the host changed, likeliest with c10, after c09 (a wait for memory took 124 ns, then 290), and with it what no commit is
+    /// blamed for: ai, net`.
     pub fn in_words(&self, series: &Series<'_>) -> String {
         let commit = |place: usize| series.commits[place].commit;
         let mut moved = Vec::new();
