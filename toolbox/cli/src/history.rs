@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use throng::text_table::{Cell, Column, TextTable};
-use throng_history::changes::{self, Judged, RUNS_EACH_SIDE_MIN, RUNS_MIN};
+use throng_history::changes::{Judged, RUNS_EACH_SIDE_MIN, RUNS_MIN};
 use throng_lab::history::{self, ChangeVerdict, CommitOrder, Contents, Findings};
 
 use crate::{
@@ -45,18 +45,15 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         history::write_page(path, &findings.page(&contents, &folder)?)?;
         remark(format_args!("page: {}", path.display()));
     }
-    let judged: Vec<Judged> =
-        findings.series.iter().map(|one| changes::judge(&one.series, |run| &run.times_us)).collect();
     let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
     if json {
         let series: Vec<_> = findings
             .series
             .iter()
-            .zip(&judged)
-            .map(|(one, judged)| {
+            .map(|one| {
                 json!({
                     "series": one.series.title(), "machine": one.series.machine, "runs": one.series.runs().count(),
-                    "is_judged": judged.tells(), "not_by_git": one.series.not_by_git,
+                    "is_judged": one.judged.tells(), "not_by_git": one.series.not_by_git,
                     "commits": one.series.commits.iter().map(|commit| commit.commit).collect::<Vec<_>>(),
                 })
             })
@@ -64,18 +61,18 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
         let faults: Vec<String> = contents.faults.iter().map(ToString::to_string).collect();
         say(json!({
             "runs": contents.records.len(), "series": series, "changes": told, "slower_count": slower,
-            "host_changes": host_changes(&findings, &judged),
+            "host_changes": host_changes(&findings),
             "above_budget": above, "faults": faults, "faults_count": contents.faults_count,
         }))?;
     } else {
-        say(series_table(&findings, &judged).text().trim_end())?;
+        say(series_table(&findings).text().trim_end())?;
         if told.is_empty() {
-            say(format_args!("\n{}", nothing_found(&judged)))?;
+            say(format_args!("\n{}", nothing_found(&findings)))?;
         } else {
             say(format_args!("\n{}", changes_table(&told).text().trim_end()))?;
         }
-        for (one, judged) in findings.series.iter().zip(&judged) {
-            for change in &judged.host_changes {
+        for one in &findings.series {
+            for change in &one.judged.host_changes {
                 say(format_args!("\n{}: {}", one.series.title(), change.in_words(&one.series)))?;
             }
         }
@@ -85,16 +82,15 @@ pub fn run(arguments: HistoryArguments) -> CommandResult {
     }
     Ok(match slower {
         _ if !fail_on_slower => Verdict::Fine,
-        0 if !judged.iter().any(Judged::tells) => Verdict::Status(NOTHING_SAID),
+        0 if !findings.series.iter().any(|one| one.judged.tells()) => Verdict::Status(NOTHING_SAID),
         0 => Verdict::Fine,
         _ => Verdict::Failed,
     })
 }
 
-fn nothing_found(judged: &[Judged]) -> String {
-    let (all, told) = (judged.len(), judged.iter().filter(|judged| judged.tells()).count());
-    let unjudged: usize =
-        judged.iter().flat_map(|judged| &judged.host_changes).map(|change| change.unjudged.len()).sum();
+fn nothing_found(findings: &Findings<'_>) -> String {
+    let (all, unjudged) = (findings.series.len(), findings.unjudged_count());
+    let told = findings.series.iter().filter(|one| one.judged.tells()).count();
     let needs = format_args!("{RUNS_EACH_SIDE_MIN} runs of earlier commits and {RUNS_EACH_SIDE_MIN} of later ones");
     match told {
         0 => format!("nothing can be said yet: that needs {needs}"),
@@ -108,10 +104,10 @@ fn nothing_found(judged: &[Judged]) -> String {
     }
 }
 
-fn host_changes(findings: &Findings<'_>, judged: &[Judged]) -> Vec<serde_json::Value> {
-    let of_series = findings.series.iter().zip(judged).flat_map(|(one, judged)| {
+fn host_changes(findings: &Findings<'_>) -> Vec<serde_json::Value> {
+    let of_series = findings.series.iter().flat_map(|one| {
         let commit = |place: usize| one.series.commits[place].commit;
-        judged.host_changes.iter().map(move |change| {
+        one.judged.host_changes.iter().map(move |change| {
             json!({
                 "series": one.series.title(), "good_commit": commit(change.good), "bad_commit": commit(change.bad),
                 "likely_commit": commit(change.likely), "before": change.before, "after": change.after,
@@ -130,7 +126,7 @@ fn tell_faults(contents: &Contents) {
     }
 }
 
-fn series_table(findings: &Findings<'_>, judged: &[Judged]) -> TextTable {
+fn series_table(findings: &Findings<'_>) -> TextTable {
     let mut table = TextTable::new([
         Column::text("runs of", "series"),
         Column::integer("runs", "runs"),
@@ -138,13 +134,13 @@ fn series_table(findings: &Findings<'_>, judged: &[Judged]) -> TextTable {
         Column::text("judged", "judged"),
         Column::text("machine", "machine"),
     ]);
-    for (one, judged) in findings.series.iter().zip(judged) {
+    for one in &findings.series {
         let series = &one.series;
         table.row(&[
             Cell::Text(&series.title()),
             Cell::Integer(series.runs().count() as i64),
             Cell::Integer(series.commits.len() as i64),
-            Cell::Text(&is_judged(judged)),
+            Cell::Text(&is_judged(&one.judged)),
             Cell::Text(&series.machine.to_string()),
         ]);
     }

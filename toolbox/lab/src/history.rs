@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use throng_history::changes::{self, Change};
+use throng_history::changes::{self, Change, Judged};
 use throng_history::record::{FORMAT, KeptBar, RunKind};
 use throng_history::series::{self, Series};
 use throng_history::store::{self, StoreError};
@@ -143,7 +143,7 @@ pub struct Findings<'a> {
 /// A series, and where it changes.
 pub struct SeriesFindings<'a> {
     pub series: Series<'a>,
-    pub changes: Vec<Change>,
+    pub judged: Judged,
 }
 
 /// Which way a time went.
@@ -240,10 +240,16 @@ impl<'a> Findings<'a> {
     /// The same with commits in this order.
     pub fn in_order(records: &'a [Record], order: &CommitOrder) -> Self {
         let series = series::group_in(records, order).into_iter().map(|series| {
-            let changes = changes::find(&series, |record| &record.times_us);
-            SeriesFindings { series, changes }
+            let judged = changes::judge(&series, |record| &record.times_us);
+            SeriesFindings { series, judged }
         });
         Self { series: series.collect() }
+    }
+
+    /// Subsystems that changed with a host, of which nobody can say by whom.
+    pub fn unjudged_count(&self) -> usize {
+        let host_changes = self.series.iter().flat_map(|one| &one.judged.host_changes);
+        host_changes.map(|change| change.unjudged.len()).sum()
     }
 
     /// Why commits of some series stand as they were first measured, once for each reason.
@@ -302,13 +308,13 @@ impl SeriesFindings<'_> {
     /// What became slower, not faster since, and so late that it is not usual yet.
     fn new_slowdowns(&self) -> Vec<ToldChange> {
         let is_latest = |change: &Change| {
-            let of_it = self.changes.iter().filter(|other| other.subsystem == change.subsystem);
+            let of_it = self.judged.changes.iter().filter(|other| other.subsystem == change.subsystem);
             of_it.map(|other| other.likely).max() == Some(change.likely)
         };
         let runs_since =
             |change: &Change| self.series.commits[change.bad..].iter().map(|commit| commit.runs.len()).sum::<usize>();
         let is_new = |change: &Change| change.is_slower() && is_latest(change) && runs_since(change) <= USUAL_RUNS;
-        self.changes.iter().zip(self.told()).filter(|(change, _)| is_new(change)).map(|(_, told)| told).collect()
+        self.judged.changes.iter().zip(self.told()).filter(|(change, _)| is_new(change)).map(|(_, told)| told).collect()
     }
 
     pub fn told(&self) -> Vec<ToldChange> {
@@ -331,7 +337,7 @@ impl SeriesFindings<'_> {
                 is_above_budget: is_above(change.after_us, budget_us),
             }
         };
-        self.changes.iter().map(told).collect()
+        self.judged.changes.iter().map(told).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use maud::{Markup, html};
-use throng_history::changes::{self, Change, Judged, RUNS_MIN};
+use throng_history::changes::{Change, RUNS_MIN};
 use throng_history::store::Contents;
 use throng_history::{Machine, Record};
 
@@ -26,11 +26,8 @@ const BUDGET_DRAWN_UP_TO: f64 = 4.0;
 pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) -> Result<String, ChartError> {
     let (told, above) = (findings.told(), findings.above_budget());
     let slower = told.iter().filter(|change| change.verdict == ChangeVerdict::Slower).count();
-    let judged: Vec<Judged> =
-        findings.series.iter().map(|one| changes::judge(&one.series, |run| &run.times_us)).collect();
-    let is_unknown = slower == 0 && !judged.iter().any(Judged::tells);
-    let unjudged: usize =
-        judged.iter().flat_map(|judged| &judged.host_changes).map(|change| change.unjudged.len()).sum();
+    let is_unknown = slower == 0 && !findings.series.iter().any(|one| one.judged.tells());
+    let unjudged = findings.unjudged_count();
     let title = match slower {
         0 if is_unknown => "Too few runs to say anything".to_owned(),
         0 if unjudged > 0 => format!("No commit made anything slower; what changed with the host: {unjudged}"),
@@ -39,8 +36,8 @@ pub(crate) fn page(findings: &Findings<'_>, contents: &Contents, folder: &Path) 
         count => format!("{count} times something became slower"),
     };
     let mut sections = Vec::new();
-    for (one, judged) in findings.series.iter().zip(&judged) {
-        sections.push(series(one, judged)?);
+    for one in &findings.series {
+        sections.push(series(one)?);
     }
     let heading = Heading {
         tab: "History",
@@ -129,7 +126,7 @@ fn above_budget(above: &[AboveBudget]) -> Markup {
     }
 }
 
-fn series(one: &SeriesFindings<'_>, judged: &Judged) -> Result<Markup, ChartError> {
+fn series(one: &SeriesFindings<'_>) -> Result<Markup, ChartError> {
     let series = &one.series;
     let runs = series.runs().count();
     let machine: &Machine = series.machine;
@@ -138,10 +135,10 @@ fn series(one: &SeriesFindings<'_>, judged: &Judged) -> Result<Markup, ChartErro
         section {
             h2 { (series.title()) }
             p { (runs) " runs of " (series.commits.len()) " commits; each point is the median of its commit's runs. Where a change may have come in is shaded." }
-            @if !judged.tells() {
-                p { "Too few to be judged: " (judged.runs_at_border) " of the " (RUNS_MIN) " that it takes on both sides of a commit, on one host." }
+            @if !one.judged.tells() {
+                p { "Too few to be judged: " (one.judged.runs_at_border) " of the " (RUNS_MIN) " that it takes on both sides of a commit, on one host." }
             }
-            @for change in &judged.host_changes { p { "Here " (change.in_words(series)) "." } }
+            @for change in &one.judged.host_changes { p { "Here " (change.in_words(series)) "." } }
             div.charts { @for one in &charts { (chart(one)) } }
             table {
                 (machine_rows(machine))
@@ -169,13 +166,13 @@ fn draw(one: &SeriesFindings<'_>) -> Result<Vec<Chart>, ChartError> {
     let mut names: Vec<String> = costliest(series.runs(), |run| &run.times_us);
     let above = one.above_budget();
     let is_told = |name: &str| {
-        let has_changed = one.changes.iter().any(|change| change.subsystem == name);
+        let has_changed = one.judged.changes.iter().any(|change| change.subsystem == name);
         has_changed || above.iter().any(|above| above.subsystem == name)
     };
     names.sort_by_key(|name| !is_told(name));
     for name in names.into_iter().take(SUBSYSTEMS_MAX) {
         let points = series.by_commit(|run| run.times_us.get(&name).copied());
-        let change = one.changes.iter().rfind(|change| change.subsystem == name);
+        let change = one.judged.changes.iter().rfind(|change| change.subsystem == name);
         charts.push(draw_one(one, &format!("Scopes of {name}"), &points, &one.budgets(&name), change)?);
     }
     Ok(charts)
