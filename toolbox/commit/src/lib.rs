@@ -8,6 +8,8 @@
 //!
 //! Then `env!("THRONG_COMMIT")` in the package is the commit. Do it in the package of the executable, since a new commit compiles that
 //! package anew.
+//!
+//! [`git`] is for whoever else asks a repository.
 
 use std::{
     env,
@@ -79,8 +81,9 @@ impl<'p> Checkout<'p> {
     }
 }
 
-/// By the folder alone: a hook of git's that builds has variables which name another place.
-fn git(folder: &Path) -> Command {
+/// The program `git`, to be given arguments, for the repository that `folder` lies in. A hook of git's has variables in its environment
+/// that name a repository, a working tree and an index. The child gets none of these, so that only `folder` counts.
+pub fn git(folder: &Path) -> Command {
     let mut git = Command::new("git");
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].into_iter().for_each(|name| _ = git.env_remove(name));
     git.current_dir(folder);
@@ -98,6 +101,15 @@ mod tests {
         git.args(["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]);
         git.args(words.split(' '));
         assert!(git.output().expect("git is there").status.success(), "git {words}");
+    }
+
+    /// Promise: whoever asks a repository from within a hook asks the one of the folder.
+    #[test]
+    fn variables_of_a_hook_are_kept_from_git() {
+        let asked = git(Path::new("."));
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            assert!(asked.get_envs().any(|(key, value)| key == name && value.is_none()), "{name} is handed on");
+        }
     }
 
     #[test]

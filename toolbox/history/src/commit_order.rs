@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::record::Record;
 
@@ -94,9 +94,8 @@ fn number_in(commit: &str) -> Option<&str> {
 /// These commits and all before them, the first first.
 fn list(folder: &Path, numbers: &BTreeSet<&str>) -> Result<String, String> {
     let told = |error: std::io::Error| format!("git cannot be asked: {error}");
-    let mut git = Command::new("git")
+    let mut git = throng_commit::git(folder)
         .args(["--no-optional-locks", "rev-list", "--date-order", "--reverse", "--ignore-missing", "--stdin"])
-        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -144,11 +143,11 @@ mod tests {
         }
 
         fn git(&self, words: &[&str]) -> String {
-            let mut git = Command::new("git");
+            let mut git = throng_commit::git(&self.folder);
             for setting in ["user.name=a", "user.email=a@b", "commit.gpgsign=false"] {
                 git.args(["-c", setting]);
             }
-            let output = git.args(words).current_dir(&self.folder).output().unwrap();
+            let output = git.args(words).output().unwrap();
             assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
             String::from_utf8_lossy(&output.stdout).trim().to_owned()
         }
