@@ -111,14 +111,10 @@ fn find_both(
     arguments: &PreflightArguments,
     executable: Executable,
     stop: &StopFlag,
-) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
+) -> Result<(PathBuf, PathBuf), BinaryError> {
     let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
     let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
-    let find = |side, text: &str| {
-        let found = builder.find(side, text, &mut |words: String| remark(words));
-        // The compiler was stopped, too, and that is no mistake in what it compiled.
-        if stop.requested() { Err("stopped while building".into()) } else { found.map_err(Box::<dyn Error>::from) }
-    };
+    let find = |side, text: &str| builder.find(side, text, stop, &mut |words: String| remark(words));
     let base = find(Side::Base, &arguments.base)?;
     let change = if arguments.change == arguments.base { base.clone() } else { find(Side::Change, &arguments.change)? };
     Ok((base, change))

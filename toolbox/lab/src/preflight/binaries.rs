@@ -3,33 +3,35 @@
 //! A revision is checked out into a worktree in the cache folder and built there, in the same folder of the repository that the command
 //! was called in. The worktree goes with the build, whether that succeeds or not; the working tree and what is not committed in it are
 //! never touched. All such builds share a target folder, so that the second one compiles only what differs, and one preflight builds at
-//! a time. What was built of a commit by a compiler is kept and not built again.
+//! a time. What was built of a commit is kept, and not built again where the same would come of it ([`program_cache`]).
 //!
 //! ```text
-//! CACHE/lock                          whoever builds has it
-//! CACHE/worktrees/1234567890ab/       the checkout, while it is built
-//! CACHE/target/                       what cargo keeps
-//! CACHE/programs/1234567890ab-1.95.0/ the program of a commit
-//! CACHE/programs/folder-071b36093b6c/ that of a folder, by its bytes; of both the last that were used are kept
+//! CACHE/lock                             whoever builds has it
+//! CACHE/worktrees/1234567890ab/          the checkout, while it is built
+//! CACHE/target/                          what cargo keeps
+//! CACHE/programs/1234567890ab-8f.../     the program of a commit, by what else it is made by
+//! CACHE/programs/folder-071b36093b6c/    that of a folder, by its bytes; of both the last that were used are kept
 //! ```
 
-use std::fs::{self, File, TryLockError};
-use std::hash::Hasher;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::SystemTime;
+mod cargo_build;
+mod checkout;
+mod content_hash;
+mod program_cache;
 
-use serde_json::Value;
-use siphasher::sip::SipHasher13;
+use std::io;
+use std::path::PathBuf;
 
+use throng_platform::signals::StopFlag;
+
+use self::cargo_build::{Build, BuildError};
+use self::checkout::{Repository, Worktree};
+use self::program_cache::{ProgramCache, ProgramKey};
 use super::plan::Side;
 
-/// Lines of a failed build that are shown: the error is in them.
-const LINES_SHOWN: usize = 30;
-const COMMIT_LETTERS: usize = 12;
-/// Programs that are kept, of some 100 MB each; those that were not used for longest go.
-const PROGRAMS_MAX: usize = 20;
+pub use content_hash::content_hash;
+
+/// Letters of a commit, and of a hash, that name a folder.
+const SHORT_LETTERS: usize = 12;
 
 /// Why there is no program.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,8 @@ pub enum BinaryError {
     Program { side: Side, program: &'static str, cause: io::Error },
     #[error("{}: {cause}; name another folder with --cache", path.display())]
     Cache { path: PathBuf, cause: io::Error },
+    #[error("stopped while building")]
+    Stopped,
 }
 
 /// How programs are found and made.
@@ -68,7 +72,16 @@ impl Builder {
 
     /// The program behind what was said for this side. `tell` hears what takes time. Builds of revisions wait for another process that builds
     /// in the same cache.
-    pub fn find(&self, side: Side, text: &str, tell: &mut dyn FnMut(String)) -> Result<PathBuf, BinaryError> {
+    ///
+    /// # Errors
+    /// If there is none, with why; if `stop` is requested while it is built.
+    pub fn find(
+        &self,
+        side: Side,
+        text: &str,
+        stop: &StopFlag,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<PathBuf, BinaryError> {
         let path = self.here.join(text);
         if path.is_file() {
             return path.canonicalize().map_err(|cause| BinaryError::Unknown {
@@ -79,123 +92,65 @@ impl Builder {
         }
         if path.is_dir() {
             tell(format!("building {text}"));
-            let built = self.build(side, text, &path, None)?;
+            let built = self.build(side, text, &Build { folder: &path, target: None }, stop)?;
             // The next build may replace it, and pages show commands with it.
-            let hash: String = content_hash(&built).chars().take(COMMIT_LETTERS).collect();
-            let _lock = self.lock(tell)?;
-            return self.keep(&built, &format!("folder-{hash}"));
+            return self.cache(tell)?.keep(&built, &ProgramKey::of_folder(&built), &self.name);
         }
-        self.revision(side, text, tell)
+        self.revision(side, text, stop, tell)
     }
 
-    fn revision(&self, side: Side, text: &str, tell: &mut dyn FnMut(String)) -> Result<PathBuf, BinaryError> {
+    fn revision(
+        &self,
+        side: Side,
+        text: &str,
+        stop: &StopFlag,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<PathBuf, BinaryError> {
+        let repository = Repository { here: &self.here, side };
         let unknown = |cause: String| BinaryError::Unknown { side, text: text.to_owned(), cause };
         let refused = |cause: String| BinaryError::Checkout { side, text: text.to_owned(), cause };
         if text.starts_with('-') {
             return Err(unknown("a revision begins with no dash".to_owned()));
         }
-        let commit_of =
-            |revision: &str| self.git(side, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
-        let whole = commit_of(text)?.map_err(unknown)?;
+        let whole = repository.commit_of(text)?.map_err(unknown)?;
         // Of the base nobody expects them.
-        let may_be_meant = side == Side::Change && commit_of("HEAD")?.is_ok_and(|head| head == whole);
-        if may_be_meant && self.has_changes(side)? {
+        let may_be_meant = side == Side::Change && repository.commit_of("HEAD")?.is_ok_and(|head| head == whole);
+        if may_be_meant && repository.has_changes()? {
             tell(format!(
                 "note what is changed here and not committed is not in {text}; name the folder to have it built, too"
             ));
         }
-        let commit: String = whole.chars().take(COMMIT_LETTERS).collect();
-        let kept = format!("{commit}-{}", self.compiler(side)?);
+        let commit: String = whole.chars().take(SHORT_LETTERS).collect();
+        let below = repository.folder_below()?.map_err(refused)?;
+        let key = ProgramKey::of_commit(&commit, &below, &cargo_build::makers(&self.here).map_err(of_cargo(side))?);
         // Another process may be at the same.
-        let _lock = self.lock(tell)?;
-        let folder = self.programs().join(&kept);
-        let program = folder.join(&self.name);
-        if program.is_file() {
-            note_use(&folder);
+        let cache = self.cache(tell)?;
+        if let Some(program) = cache.find(&key, &self.name) {
             return Ok(program);
         }
-        // From the root of the repository to here.
-        let below = self.git(side, &["rev-parse", "--show-prefix"])?.map_err(refused)?;
         tell(format!("checking {text} out ({commit})"));
-        let worktree = Worktree::add(self, side, &commit)?.map_err(refused)?;
-        let place = worktree.path.join(&below);
-        if !place.is_dir() {
+        let worktree = Worktree::add(repository, &cache.worktrees(), &commit)?.map_err(refused)?;
+        let folder = worktree.path().join(&below);
+        if !folder.is_dir() {
             return Err(refused(format!("there was no folder {below} in it yet")));
         }
-        tell(format!("building {text} ({commit})"));
         let what = format!("{text} ({commit})");
-        let built = self.build(side, &what, &place, Some(&self.cache.join("target")))?;
-        self.keep(&built, &kept)
+        tell(format!("building {what}"));
+        let built = self.build(side, &what, &Build { folder: &folder, target: Some(&cache.target()) }, stop)?;
+        cache.keep(&built, &key, &self.name)
     }
 
-    /// Whether what git knows of is not as committed. Files that it does not know of may be anything.
-    fn has_changes(&self, side: Side) -> Result<bool, BinaryError> {
-        let changes = self.git(side, &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"])?;
-        Ok(changes.is_ok_and(|changes| !changes.is_empty()))
-    }
-
-    /// Version of the compiler: what another one makes of the same source is another program.
-    fn compiler(&self, side: Side) -> Result<String, BinaryError> {
-        let output = cargo().arg("--version").current_dir(&self.here).output();
-        let output = output.map_err(|cause| BinaryError::Program { side, program: "cargo", cause })?;
-        let words = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(words.split_whitespace().nth(1).unwrap_or("unknown").replace('/', "-"))
-    }
-
-    fn programs(&self) -> PathBuf {
-        self.cache.join("programs")
-    }
-
-    /// Goes with the file.
-    fn lock(&self, tell: &mut dyn FnMut(String)) -> Result<File, BinaryError> {
-        let path = self.cache.join("lock");
-        let mut lock = || {
-            fs::create_dir_all(&self.cache)?;
-            let file = File::create(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    tell(format!("waiting for another preflight, which builds in {}", self.cache.display()));
-                    file.lock()?;
-                }
-                Err(TryLockError::Error(cause)) => return Err(cause),
-            }
-            Ok(file)
-        };
-        lock().map_err(|cause| BinaryError::Cache { path: path.clone(), cause })
-    }
-
-    /// Copies a program to where the next build leaves it alone, if it is not there. Under the lock.
-    fn keep(&self, built: &Path, name: &str) -> Result<PathBuf, BinaryError> {
-        let folder = self.programs().join(name);
-        let (kept, unfinished) = (folder.join(&self.name), folder.join("unfinished"));
-        if !kept.is_file() {
-            // Whoever finds it finds it whole.
-            let copied = fs::create_dir_all(&folder)
-                .and_then(|()| fs::copy(built, &unfinished))
-                .and_then(|_| fs::rename(&unfinished, &kept));
-            copied.map_err(|cause| BinaryError::Cache { path: folder.clone(), cause })?;
-        }
-        note_use(&folder);
-        sweep(&self.programs());
-        Ok(kept)
+    fn cache(&self, tell: &mut dyn FnMut(String)) -> Result<ProgramCache, BinaryError> {
+        ProgramCache::lock(&self.cache, tell)
     }
 
     /// Builds a folder's default package; the program of our name, or the only one.
-    fn build(&self, side: Side, what: &str, folder: &Path, target: Option<&Path>) -> Result<PathBuf, BinaryError> {
-        let mut command = cargo();
-        command.args(["build", "--release", "--message-format", "json-render-diagnostics"]).current_dir(folder);
-        if let Some(target) = target {
-            command.env("CARGO_TARGET_DIR", target);
-        }
-        let output = command.output().map_err(|cause| BinaryError::Program { side, program: "cargo", cause })?;
-        if !output.status.success() {
-            let words = String::from_utf8_lossy(&output.stderr);
-            let lines: Vec<&str> = words.lines().collect();
-            let lines = lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n");
-            return Err(BinaryError::Build { side, what: what.to_owned(), lines });
-        }
-        let programs = programs(&String::from_utf8_lossy(&output.stdout));
+    fn build(&self, side: Side, what: &str, build: &Build<'_>, stop: &StopFlag) -> Result<PathBuf, BinaryError> {
+        let programs = build.run(stop).map_err(|error| match error {
+            BuildError::Run(cause) => of_cargo(side)(cause),
+            BuildError::Failed(lines) => BinaryError::Build { side, what: what.to_owned(), lines },
+            BuildError::Stopped => BinaryError::Stopped,
+        })?;
         let named = programs.iter().find(|path| path.file_name().is_some_and(|name| *name == *self.name));
         match (named, &programs[..]) {
             (Some(program), _) | (None, [program]) => Ok(program.clone()),
@@ -206,102 +161,18 @@ impl Builder {
             }
         }
     }
-
-    /// What git says in the repository here, or its words why not.
-    fn git(&self, side: Side, words: &[&str]) -> Result<Result<String, String>, BinaryError> {
-        let output = Command::new("git").args(words).current_dir(&self.here).output();
-        let output = output.map_err(|cause| BinaryError::Program { side, program: "git", cause })?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if output.status.success() {
-            return Ok(Ok(text(&output.stdout)));
-        }
-        let words = text(&output.stderr);
-        Ok(Err(if words.is_empty() { "git knows no such revision".to_owned() } else { words }))
-    }
 }
 
-/// SipHash-1-3 of a program's bytes, with the key 0, which is the same only for the same build: two of one commit may differ by what was
-/// not committed. Empty if it cannot be read. Files of runs keep it, so it stays what it is, whatever compiles us.
-pub fn content_hash(program: &Path) -> String {
-    let mut hasher = SipHasher13::new();
-    let hashed = File::open(program).and_then(|mut file| {
-        let mut piece = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut piece)? {
-                0 => return Ok(()),
-                read => hasher.write(&piece[..read]),
-            }
-        }
-    });
-    hashed.map_or_else(|_| String::new(), |()| format!("{:016x}", hasher.finish()))
-}
-
-/// That which runs us, if one does, so that both are built by one toolchain.
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// A checkout in the cache, whose end it is that this is dropped: the repository knows of no more worktrees than before.
-struct Worktree<'a> {
-    builder: &'a Builder,
-    side: Side,
-    path: PathBuf,
-}
-
-impl<'a> Worktree<'a> {
-    /// Under the lock: what lies there already was left by a process that was killed, and is removed.
-    fn add(builder: &'a Builder, side: Side, commit: &str) -> Result<Result<Self, String>, BinaryError> {
-        let cache = &builder.cache;
-        let cache = cache.canonicalize().map_err(|cause| BinaryError::Cache { path: cache.clone(), cause })?;
-        let worktree = Self { builder, side, path: cache.join("worktrees").join(commit) };
-        worktree.remove();
-        // By force: the repository may know of one there whose folder is gone. No other worktree is touched.
-        let words = worktree.path.display().to_string();
-        let added = builder.git(side, &["worktree", "add", "--force", "--quiet", "--detach", &words, commit])?;
-        Ok(added.map(|_| worktree))
-    }
-
-    /// A worktree of another repository's, or half of one, is no more than a folder here.
-    fn remove(&self) {
-        let words = self.path.display().to_string();
-        let _ = self.builder.git(self.side, &["worktree", "remove", "--force", &words]);
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-impl Drop for Worktree<'_> {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-/// Others go before this one. A folder that cannot be touched is not worth a failure.
-fn note_use(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
-}
-
-/// Removes programs that were not used for longest. What cannot be removed stays: the next one tries again.
-fn sweep(programs: &Path) {
-    let entries = fs::read_dir(programs).into_iter().flatten().flatten();
-    let mut all: Vec<(SystemTime, PathBuf)> = entries
-        .map(|entry| {
-            let used = entry.metadata().and_then(|about| about.modified());
-            (used.unwrap_or(SystemTime::UNIX_EPOCH), entry.path())
-        })
-        .collect();
-    all.sort();
-    let too_many = all.len().saturating_sub(PROGRAMS_MAX);
-    all[..too_many].iter().for_each(|(_, path)| drop(fs::remove_dir_all(path)));
-}
-
-/// What cargo says that it has made.
-fn programs(messages: &str) -> Vec<PathBuf> {
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?))).collect()
+fn of_cargo(side: Side) -> impl Fn(io::Error) -> BinaryError {
+    move |cause| BinaryError::Program { side, program: "cargo", cause }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -309,6 +180,10 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
+    }
+
+    fn go_on() -> StopFlag {
+        StopFlag::new().unwrap()
     }
 
     #[test]
@@ -319,7 +194,7 @@ mod tests {
             .unwrap();
         fs::write(folder.join("src/main.rs"), "fn main() { nothing_of_that_name() }\n").unwrap();
         let builder = Builder { name: "broken".to_owned(), here: folder.clone(), cache: folder.join("cache") };
-        let error = builder.find(Side::Base, ".", &mut |_| ()).unwrap_err().to_string();
+        let error = builder.find(Side::Base, ".", &go_on(), &mut |_| ()).unwrap_err().to_string();
         fs::remove_dir_all(&folder).unwrap();
         assert!(error.starts_with("--base: ") && error.contains("nothing_of_that_name"), "{error}");
     }
@@ -328,33 +203,9 @@ mod tests {
     fn what_is_nothing_is_told() {
         let builder = Builder { name: "throng".to_owned(), here: ".".into(), cache: std::env::temp_dir() };
         for text in ["no-such-revision", "--help"] {
-            let error = builder.find(Side::Change, text, &mut |_| ()).unwrap_err().to_string();
+            let error = builder.find(Side::Change, text, &go_on(), &mut |_| ()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--change {text} is no file, no folder, and no revision")), "{error}");
         }
-    }
-
-    #[test]
-    fn a_build_is_known_by_its_bytes() {
-        let folder = folder("content");
-        let [one, same, other] = ["one", "same", "other"].map(|name| folder.join(name));
-        fs::write(&one, vec![7; 3 << 20]).unwrap();
-        fs::copy(&one, &same).unwrap();
-        fs::write(&other, [vec![7; (3 << 20) - 1], vec![8]].concat()).unwrap();
-        let [one, same, other] = [one, same, other].map(|path| content_hash(&path));
-        let known = folder.join("known");
-        fs::write(&known, "throng").unwrap();
-        // By the reference's arithmetic: who changes it parts all runs that were kept.
-        assert_eq!(content_hash(&known), "071b36093b6cc432");
-        fs::remove_dir_all(&folder).unwrap();
-        assert!(one.len() == 16 && one == same && one != other, "{one} {same} {other}");
-        assert_eq!(content_hash(&folder), "", "nothing is there");
-    }
-
-    #[test]
-    fn programs_are_those_that_cargo_names() {
-        let messages =
-            "{\"executable\":null}\n{\"executable\":\"/x/release/throng\"}\nnoise\n{\"reason\":\"build-finished\"}\n";
-        assert_eq!(programs(messages), [PathBuf::from("/x/release/throng")]);
     }
 
     /// A repository with a game in a folder of it, of one commit, and a cache beside it. All goes with the value.
@@ -382,7 +233,8 @@ mod tests {
 
         fn git(&self, words: &[&str]) -> String {
             let by = ["-c", "user.name=Tester", "-c", "user.email=tester@localhost", "-c", "commit.gpgsign=false"];
-            let said = self.builder.git(Side::Base, &[&by[..], words].concat()).unwrap();
+            let repository = checkout::Repository { here: &self.builder.here, side: Side::Base };
+            let said = repository.git(&[&by[..], words].concat()).unwrap();
             said.unwrap_or_else(|why| panic!("{words:?}: {why}"))
         }
 
@@ -404,7 +256,7 @@ mod tests {
             };
             let before = state();
             let mut told = Vec::new();
-            let found = self.builder.find(side, text, &mut |words| told.push(words));
+            let found = self.builder.find(side, text, &go_on(), &mut |words| told.push(words));
             assert_eq!(state(), before, "the repository is as it was, with no more worktrees");
             let left = fs::read_dir(self.builder.cache.join("worktrees")).into_iter().flatten().count();
             assert_eq!(left, 0, "no checkout is left");
@@ -431,7 +283,7 @@ mod tests {
         repository.commit();
         repository.write_main("fn main() { this is not even Rust }\n");
         // One that was killed has left half a checkout, of which the repository knows nothing.
-        let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(COMMIT_LETTERS).collect();
+        let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(SHORT_LETTERS).collect();
         fs::create_dir_all(repository.builder.cache.join("worktrees").join(commit).join("games")).unwrap();
 
         let (program, told) = repository.find(Side::Base, "main");
@@ -457,11 +309,11 @@ mod tests {
         let repository = Repository::new("no-build", "fn main() { nothing_of_that_name() }\n");
         repository.write_main("fn main() {}\n");
         let (found, _) = repository.find(Side::Base, "main");
-        let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(COMMIT_LETTERS).collect();
+        let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(SHORT_LETTERS).collect();
         let error = found.unwrap_err();
         let begin = format!("--base: main ({commit}) does not build; its last lines:");
         assert!(error.starts_with(&begin) && error.contains("nothing_of_that_name"), "{error}");
-        assert!(!repository.builder.programs().exists(), "nothing is kept of it");
+        assert!(!repository.builder.cache.join("programs").exists(), "nothing is kept of it");
     }
 
     #[test]
@@ -469,7 +321,7 @@ mod tests {
         let repository = Repository::new("before", "fn main() {}\n");
         repository.git(&["mv", "../tiny", "../large"]);
         let large = Builder { here: repository.builder.here.with_file_name("large"), ..repository.builder.clone() };
-        let error = large.find(Side::Base, "main", &mut |_| ()).unwrap_err().to_string();
+        let error = large.find(Side::Base, "main", &go_on(), &mut |_| ()).unwrap_err().to_string();
         assert_eq!(
             error,
             "--base main is a revision that cannot be checked out: there was no folder games/large/ in it yet"
@@ -484,24 +336,5 @@ mod tests {
         repository.write_main("fn main() { print!(\"second\") }\n");
         let second = repository.find(Side::Base, ".").0.unwrap();
         assert_eq!((says(&first), says(&second)), ("first".to_owned(), "second".to_owned()));
-    }
-
-    #[test]
-    fn programs_that_were_used_long_ago_make_room() {
-        let programs = folder("sweep");
-        for number in 0..PROGRAMS_MAX + 2 {
-            let path = programs.join(format!("{number:012}-1.95.0"));
-            fs::create_dir(&path).unwrap();
-            let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(number as u64);
-            File::open(&path).unwrap().set_modified(at).unwrap();
-        }
-        sweep(&programs);
-        let mut left: Vec<String> = fs::read_dir(&programs)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        left.sort();
-        fs::remove_dir_all(&programs).unwrap();
-        assert_eq!((left.len(), left[0].as_str()), (PROGRAMS_MAX, "000000000002-1.95.0"), "{left:?}");
     }
 }
