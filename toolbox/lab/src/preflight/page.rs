@@ -155,7 +155,7 @@ fn what_differs(report: &PreflightReport) -> Markup {
                 }
                 @if !wide.is_empty() {
                     li {
-                        b { "Cannot be said" } " of " (wide.join(", ")) ": their intervals are wider than "
+                        b { "Cannot be said" } " of " (wide.join(", ")) ": their intervals reach beyond "
                         (number(100.0 * UNKNOWN_MIN)) " %. A longer run (" code { "--seconds" } ") or a quieter host says more."
                     }
                 }
@@ -454,7 +454,7 @@ fn legend(per: Per) -> Markup {
         ),
         (
             "cannot be said",
-            format!("the interval is wider than {} %, or it works too seldom", number(100.0 * UNKNOWN_MIN)),
+            format!("the interval reaches beyond {} %, or it works too seldom", number(100.0 * UNKNOWN_MIN)),
         ),
         (
             "small",

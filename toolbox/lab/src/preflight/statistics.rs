@@ -1,12 +1,12 @@
 //! The statistics of a preflight: from pairs of steps to a verdict for each subsystem.
 //!
 //! A pair of processes is one observation of each subsystem: the ratio of its time in the change to that in the base, over the steps in
-//! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So pairs are
-//! trimmed: the [`TRIMMED_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end;
+//! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So steps in which a thread
+//! waited for its core are left out ([`WAITED_SHARE_MAX`]), and pairs are trimmed: the [`TRIMMED_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end;
 //! work that comes in the same few steps of every pair, and a slowdown that is in these alone, stay.
 //!
-//! A stall at another step each time looks like the host's and is left out with it. So the untrimmed ratio is kept beside the one that
-//! is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
+//! A stall at another step each time, or one for which threads wait, looks like the host's and is left out with it. So the ratio of all
+//! steps (untrimmed) is kept beside the one that is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
 //!
 //! The mean of many pairs has a Student interval at a level that holds for all subsystems at once (Bonferroni): a run in which nothing
 //! differs raises something once in [`FALSE_ALARMS_ONE_IN`] runs at most, if pairs are as good as normal. They nearly are, being sums
@@ -29,7 +29,7 @@ use super::step::Step;
 pub const FALSE_ALARMS_ONE_IN: f64 = 10_000.0;
 /// The interval must lie beyond this share of the time before.
 pub const SHIFT_MIN: f64 = 0.003;
-/// Nothing is seen only where the interval ends before this share: one that is wider says nothing.
+/// Nothing is seen only where the interval ends before this share, both ways. One that reaches beyond it says nothing.
 pub const UNKNOWN_MIN: f64 = 0.1;
 /// Of the steps of a pair in which a subsystem works, at each end.
 pub const TRIMMED_SHARE: f64 = 0.15;
@@ -65,7 +65,7 @@ pub enum Verdict {
     Gone,
     /// Nothing was seen: a difference may be as large as the interval says.
     None,
-    /// The interval is so wide that it says nothing.
+    /// The interval reaches so far that it says nothing.
     Unknown,
     /// It works in too few pairs to have an interval.
     Rare,
@@ -115,7 +115,7 @@ pub struct Finding {
     pub shift_percent: Option<f64>,
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
-    /// The same over all undisturbed steps, untrimmed. Has no interval: what the host did to single steps is in it.
+    /// The same over all steps, with nothing left out. Has no interval: what the host did to single steps is in it.
     pub untrimmed_base_us: f64,
     pub untrimmed_change_us: f64,
     pub untrimmed_percent: Option<f64>,
@@ -135,15 +135,16 @@ pub struct Findings {
     pub subsystems: Vec<Finding>,
     pub categories: Vec<Finding>,
     pub pairs: usize,
-    /// Of all steps, those in which no thread waited for a core; and whether others had to be taken, too.
+    /// Of all steps, those in which neither build waited for a core for longer than usual: than twice the pair's median and 2 % of the step.
     pub undisturbed_share: f64,
+    /// Whether others had to be taken, too, since a pair had too few of these.
     pub took_disturbed: bool,
 }
 
 /// Sums of a pair for one name.
 #[derive(Debug, Clone, Copy)]
 struct Observed {
-    /// Of the pair, those that count.
+    /// Of the pair, all of them; and what they took.
     steps: usize,
     base_ns: f64,
     change_ns: f64,
@@ -154,16 +155,17 @@ struct Observed {
 /// What a pair says of a name that works in both.
 #[derive(Debug, Clone, Copy)]
 struct Compared {
-    /// Trimmed: as if the steps that are left out took what the others do.
+    /// Steps that were kept; and what they took, as if those that are trimmed of them took what the others do.
+    steps: usize,
     base_ns: f64,
     change_ns: f64,
-    /// Differences of logarithms, trimmed and untrimmed.
+    /// Differences of logarithms: of what trimming leaves, and of all steps.
     shift: f64,
     untrimmed_shift: f64,
 }
 
-/// A step that counts, with its number in the pair: of the same number is the same work.
-type Kept<'a> = (usize, &'a (Step, Step));
+/// A step that is kept, with its number in the pair: of the same number is the same work.
+type KeptStep<'a> = (usize, &'a (Step, Step));
 
 /// What one name took in one step of both, in which it worked.
 #[derive(Debug, Clone, Copy)]
@@ -181,18 +183,17 @@ impl Times {
 }
 
 pub(super) fn find(pairs: &[PairFigures], units_per_step: u32) -> Findings {
-    let undisturbed = Undisturbed::of(pairs);
+    let kept = KeptSteps::of(pairs);
     let category_of = category_of_subsystems(pairs);
-    let whole = undisturbed.row(WHOLE, "", &Step::all_ns);
+    let whole = kept.row(WHOLE, "", &Step::all_ns);
     let whole_ns = sums_ns(&whole.observed);
-    let subsystems =
-        category_of.iter().map(|(name, category)| undisturbed.row(name, category, &|step: &Step| step.ns(name)));
+    let subsystems = category_of.iter().map(|(name, category)| kept.row(name, category, &|step: &Step| step.ns(name)));
     let subsystems = judge(std::iter::once(whole).chain(subsystems).collect(), whole_ns, units_per_step);
     let categories: BTreeSet<&str> = category_of.into_values().collect();
     let categories =
-        categories.into_iter().map(|category| undisturbed.row(category, "", &|step: &Step| step.category_ns(category)));
+        categories.into_iter().map(|category| kept.row(category, "", &|step: &Step| step.category_ns(category)));
     let categories = judge(categories.collect(), whole_ns, units_per_step);
-    let Undisturbed { share, took_disturbed, .. } = undisturbed;
+    let KeptSteps { share, took_disturbed, .. } = kept;
     Findings { subsystems, categories, pairs: pairs.len(), undisturbed_share: share, took_disturbed }
 }
 
@@ -206,43 +207,46 @@ fn category_of_subsystems(pairs: &[PairFigures]) -> BTreeMap<&str, &str> {
     category_of
 }
 
-/// The steps of each pair that count.
-struct Undisturbed<'a> {
-    kept: Vec<Vec<Kept<'a>>>,
-    /// Of all steps, those in which no thread waited for a core.
+/// Pairs, and the steps of each that are kept.
+struct KeptSteps<'a> {
+    pairs: &'a [PairFigures],
+    /// Of each pair.
+    kept: Vec<Vec<KeptStep<'a>>>,
+    /// Of all steps, the undisturbed ones.
     share: f64,
     /// Of some pair all are kept, since it has too few of these.
     took_disturbed: bool,
 }
 
-impl<'a> Undisturbed<'a> {
+impl<'a> KeptSteps<'a> {
     fn of(pairs: &'a [PairFigures]) -> Self {
-        let (mut kept, mut quiet_count, mut steps_count, mut took_disturbed) = (Vec::new(), 0, 0, false);
+        let (mut kept, mut undisturbed_count, mut steps_count, mut took_disturbed) = (Vec::new(), 0, 0, false);
         for pair in pairs {
-            let quiet = quiet_steps(pair);
-            let is_enough = quiet.len() as f64 >= UNDISTURBED_SHARE_MIN * pair.steps.len() as f64;
-            quiet_count += quiet.len();
+            let undisturbed = undisturbed_steps(pair);
+            let is_enough = undisturbed.len() as f64 >= UNDISTURBED_SHARE_MIN * pair.steps.len() as f64;
+            undisturbed_count += undisturbed.len();
             steps_count += pair.steps.len();
             took_disturbed |= !is_enough;
-            kept.push(if is_enough { quiet } else { pair.steps.iter().enumerate().collect() });
+            kept.push(if is_enough { undisturbed } else { pair.steps.iter().enumerate().collect() });
         }
-        Self { kept, share: quiet_count as f64 / steps_count.max(1) as f64, took_disturbed }
+        Self { pairs, kept, share: undisturbed_count as f64 / steps_count.max(1) as f64, took_disturbed }
     }
 
     fn row(&self, name: &str, category: &str, ns_of: &dyn Fn(&Step) -> f64) -> Row {
-        Row { name: name.to_owned(), category: category.to_owned(), observed: observe(&self.kept, ns_of) }
+        Row { name: name.to_owned(), category: category.to_owned(), observed: observe(self.pairs, &self.kept, ns_of) }
     }
 }
 
-fn quiet_steps(pair: &PairFigures) -> Vec<Kept<'_>> {
+fn undisturbed_steps(pair: &PairFigures) -> Vec<KeptStep<'_>> {
     let usual_ns = usual_wait_ns(pair);
-    let is_quiet = |(_, (base, change)): &Kept<'_>| is_quiet(base, usual_ns) && is_quiet(change, usual_ns);
-    pair.steps.iter().enumerate().filter(is_quiet).collect()
+    let is_undisturbed =
+        |(_, (base, change)): &KeptStep<'_>| is_undisturbed(base, usual_ns) && is_undisturbed(change, usual_ns);
+    pair.steps.iter().enumerate().filter(is_undisturbed).collect()
 }
 
 /// Whether a step waited for its core no longer than is usual in its pair: two threads on one core always wait a little for
 /// each other.
-fn is_quiet(step: &Step, usual_ns: f64) -> bool {
+fn is_undisturbed(step: &Step, usual_ns: f64) -> bool {
     step.waited_ns as f64 <= 2.0 * usual_ns + WAITED_SHARE_MAX * step.all_ns()
 }
 
@@ -251,16 +255,34 @@ fn usual_wait_ns(pair: &PairFigures) -> f64 {
     throng_history::changes::median(&mut waits.collect::<Vec<_>>())
 }
 
-/// What each pair says of one name.
-fn observe(kept: &[Vec<Kept<'_>>], of: &dyn Fn(&Step) -> f64) -> Vec<Observed> {
-    let of_pair = |steps: &Vec<Kept<'_>>| -> Vec<Times> {
+/// What each pair says of one name. `kept`: steps of each.
+fn observe(pairs: &[PairFigures], kept: &[Vec<KeptStep<'_>>], of: &dyn Fn(&Step) -> f64) -> Vec<Observed> {
+    let of_pair = |steps: &Vec<KeptStep<'_>>| -> Vec<Times> {
         let times =
             steps.iter().map(|(step, (base, change))| Times { step: *step, base_ns: of(base), change_ns: of(change) });
         times.filter(|times| times.base_ns + times.change_ns > 0.0).collect()
     };
-    let pairs: Vec<Vec<Times>> = kept.iter().map(of_pair).collect();
-    let usual = usual_differences(&pairs);
-    pairs.into_iter().zip(kept).map(|(times, steps)| observed(times, steps.len(), &usual)).collect()
+    let times: Vec<Vec<Times>> = kept.iter().map(of_pair).collect();
+    let usual = usual_differences(&times);
+    let of_each = pairs.iter().zip(kept).zip(times);
+    let observed = of_each.map(|((pair, kept), times)| {
+        let (base_ns, change_ns) = sums(pair.steps.iter().map(|(base, change)| (of(base), of(change))));
+        let (kept_base_ns, kept_change_ns) = trimmed_sums(times, &usual);
+        let is_compared = kept_base_ns > 0.0 && kept_change_ns > 0.0;
+        let compared = is_compared.then(|| Compared {
+            steps: kept.len(),
+            base_ns: kept_base_ns,
+            change_ns: kept_change_ns,
+            shift: (kept_change_ns / kept_base_ns).ln(),
+            untrimmed_shift: (change_ns / base_ns).ln(),
+        });
+        Observed { steps: pair.steps.len(), base_ns, change_ns, compared }
+    });
+    observed.collect()
+}
+
+fn sums(times: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    times.fold((0.0, 0.0), |sums, times| (sums.0 + times.0, sums.1 + times.1))
 }
 
 /// By the step's number: how the two differ in it, as pairs have it in the middle. None where too few pairs have the step.
@@ -274,25 +296,17 @@ fn usual_differences(pairs: &[Vec<Times>]) -> Vec<Option<f64>> {
     by_step.iter_mut().map(usual).collect()
 }
 
-/// One pair's word on one name, trimmed: what is far from what is usual for its step is left out, as much at each end.
-fn observed(mut times: Vec<Times>, steps: usize, usual: &[Option<f64>]) -> Observed {
+/// What one pair's steps took in base and change, as if those that are trimmed took what the others do. As many are trimmed at each
+/// end: those that are farthest from what is usual for their step.
+fn trimmed_sums(mut times: Vec<Times>, usual: &[Option<f64>]) -> (f64, f64) {
     let of_pair = throng_history::changes::median(&mut times.iter().map(Times::difference).collect::<Vec<_>>());
     let off = |times: &Times| times.difference() - usual[times.step].unwrap_or(of_pair);
     times.sort_by(|one, other| off(one).total_cmp(&off(other)));
     let trimmed_count = (times.len() as f64 * TRIMMED_SHARE) as usize;
-    let sums = |times: &[Times]| {
-        times.iter().fold((0.0, 0.0), |(base, change), times| (base + times.base_ns, change + times.change_ns))
-    };
     let left = &times[trimmed_count..times.len() - trimmed_count];
-    let ((base, change), (base_ns, change_ns)) = (sums(left), sums(&times));
-    let in_all = |ns: f64| ns * times.len() as f64 / left.len() as f64;
-    let compared = (base > 0.0 && change > 0.0).then(|| Compared {
-        base_ns: in_all(base),
-        change_ns: in_all(change),
-        shift: (change / base).ln(),
-        untrimmed_shift: (change_ns / base_ns).ln(),
-    });
-    Observed { steps, base_ns, change_ns, compared }
+    let (base_ns, change_ns) = sums(left.iter().map(|times| (times.base_ns, times.change_ns)));
+    let in_all = |ns: f64| ns * times.len() as f64 / left.len().max(1) as f64;
+    (in_all(base_ns), in_all(change_ns))
 }
 
 /// The verdicts of these names, which hold all at once: everything first, then by time.
@@ -330,7 +344,8 @@ impl Row {
         let Self { name, category, observed } = self;
         let sums_ns = sums_ns(&observed);
         let share = share(sums_ns, whole_ns);
-        let untrimmed_us = sums_ns.map(|ns| per_unit_us(ns, &observed, units_per_step));
+        let steps = observed.iter().map(|one| one.steps).sum();
+        let untrimmed_us = sums_ns.map(|ns| per_unit_us(ns, steps, units_per_step));
         let [base_us, change_us] = if interval.is_some() { left_us(&observed, units_per_step) } else { untrimmed_us };
         let untrimmed_shift =
             interval.map(|_| mean_and_deviation(&shifts(&observed, |compared| compared.untrimmed_shift)).0);
@@ -354,7 +369,7 @@ impl Row {
 
 /// Of base and change.
 fn sums_ns(observed: &[Observed]) -> [f64; 2] {
-    observed.iter().fold([0.0, 0.0], |[base, change], one| [base + one.base_ns, change + one.change_ns])
+    sums(observed.iter().map(|one| (one.base_ns, one.change_ns))).into()
 }
 
 /// Of the whole, in the build in which it is more.
@@ -397,19 +412,16 @@ fn verdict(interval: Option<Interval>, share: f64, [base_ns, change_ns]: [f64; 2
     }
 }
 
-fn per_unit_us<'o>(ns: f64, of: impl IntoIterator<Item = &'o Observed>, units_per_step: u32) -> f64 {
-    let steps: usize = of.into_iter().map(|one| one.steps).sum();
+fn per_unit_us(ns: f64, steps: usize, units_per_step: u32) -> f64 {
     ns / (steps as f64 * f64::from(units_per_step)).max(1.0) / 1e3
 }
 
 /// Per frame or tick of both, trimmed, of the pairs that compare them.
 fn left_us(observed: &[Observed], units_per_step: u32) -> [f64; 2] {
-    let compared = || observed.iter().filter_map(|one| Some((one, one.compared?)));
-    let sums: [fn(Compared) -> f64; 2] = [|compared| compared.base_ns, |compared| compared.change_ns];
-    sums.map(|of| {
-        let ns = compared().map(|(_, compared)| of(compared)).sum();
-        per_unit_us(ns, compared().map(|(one, _)| one), units_per_step)
-    })
+    let compared = || observed.iter().filter_map(|one| one.compared);
+    let steps = compared().map(|one| one.steps).sum();
+    let (base_ns, change_ns) = sums(compared().map(|one| (one.base_ns, one.change_ns)));
+    [base_ns, change_ns].map(|ns| per_unit_us(ns, steps, units_per_step))
 }
 
 fn shifts(observed: &[Observed], of: fn(Compared) -> f64) -> Vec<f64> {

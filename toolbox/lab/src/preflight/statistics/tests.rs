@@ -144,6 +144,24 @@ fn a_stall_at_moving_steps_is_told_untrimmed() {
     assert!((stalled.base_us - 30.0).abs() < 0.5, "per frame of all steps: {stalled:?}");
 }
 
+/// Promise: what threads wait for is left out with what the host did, and told untrimmed all the same.
+#[test]
+fn a_stall_for_which_threads_wait_is_told_untrimmed() {
+    let mut pairs = pairs(9, 30, 0.006, 0.0);
+    give(&mut pairs, "ai.plan", |_, _| 3e5);
+    for (number, pair) in pairs.iter_mut().enumerate() {
+        for (_, change) in pair.steps.iter_mut().skip(number % 20).step_by(20) {
+            change.times_ns.get_mut("ai.plan").expect("it was given").1 *= 3;
+            change.waited_ns = 1_000_000;
+        }
+    }
+    let found = find(&pairs, 10);
+    let stalled = row(&found, "ai.plan");
+    assert_eq!(stalled.verdict, Verdict::None, "{stalled:?}");
+    let untrimmed = stalled.untrimmed_percent_outside().expect("it is outside");
+    assert!((untrimmed - 10.0).abs() < 2.0, "a step of twenty takes three times as long: {stalled:?}");
+}
+
 /// Promise: what only one of the two has is told with its time, and never as no difference.
 #[test]
 fn what_one_side_alone_has_is_new_or_gone() {
@@ -197,22 +215,30 @@ fn a_verdict_is_by_the_whole_interval() {
 #[test]
 fn equal_builds_raise_nothing() {
     for seed in 0..20 {
-        assert_eq!(seen(&pairs(seed, 8, 0.01, 0.0)), [], "seed {seed}");
+        let pairs = pairs(seed, 8, 0.01, 0.0);
+        assert_eq!(seen(&pairs), [], "seed {seed}");
+        let found = find(&pairs, 10);
+        assert_eq!(row(&found, WHOLE).verdict, Verdict::None, "seed {seed}: it says something");
     }
 }
 
 #[test]
-#[ignore = "full form: 2,000 runs of equal builds, 500 with 2 % in them"]
+#[ignore = "full form: 2,000 runs of equal builds"]
 fn equal_builds_raise_nothing_in_two_thousand_runs() {
     for (count, luck) in [(8, 0.01), (4, 0.02), (30, 0.006)] {
         let alarms = (0..2_000).filter(|seed| !seen(&pairs(*seed, count, luck, 0.0)).is_empty()).count();
         println!("{count} pairs, processes {:.1} % apart: {alarms} of 2,000 runs raise something", 100.0 * luck);
         assert!(alarms <= 2);
     }
-    for (count, luck) in [(30, 0.006), (30, 0.01), (60, 0.01)] {
-        let named = (0..500)
-            .filter(|seed| seen(&pairs(*seed, count, luck, 0.02)).iter().any(|(name, _)| name == "part.03"))
-            .count();
+}
+
+#[test]
+#[ignore = "full form: 500 runs with 2 % in them"]
+fn two_percent_are_named_in_five_hundred_runs() {
+    for (count, luck, named_min) in [(30, 0.006, 0), (30, 0.01, 0), (60, 0.01, 0)] {
+        let is_named = |seed: &u64| seen(&pairs(*seed, count, luck, 0.02)).iter().any(|(name, _)| name == "part.03");
+        let named = (0..500).filter(is_named).count();
         println!("2 % with {count} pairs, processes {:.1} % apart: {named} of 500 found", 100.0 * luck);
+        assert!(named >= named_min);
     }
 }
