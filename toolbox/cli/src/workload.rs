@@ -12,7 +12,7 @@ use throng::replay::Extent;
 use throng::server::ServerError;
 use throng::settings::SaveStore;
 use throng_game::{Arguments, BuildError, Game};
-use throng_lab::preflight::{Scopes, Step};
+use throng_lab::preflight::{Played as PlayedBy, Ready, Scopes, Step};
 use throng_platform::{process, sched};
 use throng_simulator::workload::{PlantKind, RecordedWorkload, ScopeTime, StepFigures, Workload};
 use throng_simulator::{Simulation, SimulationSettings};
@@ -74,11 +74,17 @@ fn play(arguments: &WorkloadArguments, played: &Played<'_>, executable: Executab
     if let Some(Slow { subsystem, kind, percent }) = &arguments.slow {
         workload.slow(subsystem, *kind, percent / 100.0).map_err(|error| format!("--slow: {error}"))?;
     }
-    say(json!({"ready": {
-        "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
-        "game": played.game.name(), "players": played.arguments.players, "npcs": played.arguments.npcs,
-        "instructions_missing": workload.instructions_missing(),
-    }}))?;
+    let of_game = &played.arguments;
+    say_ready(Ready {
+        played: PlayedBy {
+            game: played.game.name().to_owned(),
+            players: Some(of_game.players),
+            npcs: Some(of_game.npcs),
+            ..Default::default()
+        },
+        instructions_missing: workload.instructions_missing().map(str::to_owned),
+        ..of_build(executable)
+    })?;
     while let Some(frames) = next_step(|steps| workload.scopes(steps))? {
         say_step(&workload.step(frames))?;
     }
@@ -102,12 +108,19 @@ fn replay(path: &Path, arguments: &WorkloadArguments, executable: Executable, ga
                     workload.slow(subsystem, *kind, percent / 100.0).map_err(|error| format!("--slow: {error}"))?;
                 }
                 let extent = workload.extent();
-                say(json!({"ready": {
-                    "address": "", "admin_address": null, "version": executable.version, "commit": executable.commit,
-                    "game": recording.about().game, "recording": path, "worlds": extent.worlds, "ticks": extent.ticks_after,
-                    "recording_faults": recording_faults(extent),
-                    "instructions_missing": workload.instructions_missing(), "rules_missing": rules_missing,
-                }}))?;
+                say_ready(Ready {
+                    played: PlayedBy {
+                        game: recording.about().game.clone(),
+                        recording: Some(path.to_owned()),
+                        worlds: Some(extent.worlds.into()),
+                        ticks: Some(extent.ticks_after),
+                        ..Default::default()
+                    },
+                    recording_faults: recording_faults(extent),
+                    instructions_missing: workload.instructions_missing().map(str::to_owned),
+                    rules_missing: rules_missing.clone(),
+                    ..of_build(executable)
+                })?;
             }
         }
         next_step(|steps| workload.scopes(steps))
@@ -139,7 +152,7 @@ fn recording_faults(extent: &Extent) -> Vec<String> {
 fn next_step(scopes: impl Fn(usize) -> Vec<ScopeTime>) -> Result<Option<u32>, Box<dyn Error>> {
     for line in std::io::stdin().lines() {
         let line = line?;
-        let number = |order: &str| line.strip_prefix(order).and_then(|number| number.parse::<u32>().ok());
+        let number = |order: &str| line.strip_prefix(order)?.parse::<u32>().ok().filter(|number| *number > 0);
         if let Some(steps) = number("scopes ") {
             let sum =
                 |scope: ScopeTime| (scope.name.to_owned(), (scope.subsystem.to_owned(), scope.count, scope.own_ns));
@@ -150,10 +163,20 @@ fn next_step(scopes: impl Fn(usize) -> Vec<ScopeTime>) -> Result<Option<u32>, Bo
         let step = number("step ");
         return match step {
             Some(_) => Ok(step),
-            None => Err(format!("`{line}` is no order; `step FRAMES` and `scopes STEPS` are").into()),
+            None => {
+                Err(format!("`{line}` is no order; `step FRAMES` and `scopes STEPS` are, with numbers above 0").into())
+            }
         };
     }
     Ok(None)
+}
+
+fn of_build(executable: Executable) -> Ready {
+    Ready { version: executable.version.to_owned(), commit: executable.commit.to_owned(), ..Ready::default() }
+}
+
+fn say_ready(ready: Ready) -> std::io::Result<()> {
+    say(json!({ "ready": ready }))
 }
 
 fn say_step(step: &StepFigures) -> std::io::Result<()> {

@@ -40,7 +40,7 @@ use throng_platform::signals::StopFlag;
 pub use pair::PreflightError;
 pub use plan::{Per, PreflightPlan, Side};
 pub use report::PreflightReport;
-pub use step::{ScopeSum, Scopes, Step};
+pub use step::{Played, Ready, ScopeSum, Scopes, Step};
 
 use pair::PairFigures;
 use plan::STEPS_MIN;

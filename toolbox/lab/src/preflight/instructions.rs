@@ -13,6 +13,7 @@ use throng_platform::signals::StopFlag;
 
 use super::pair::{PairFigures, ticks_of};
 use super::plan::{PreflightPlan, STEPS_MIN, Side};
+use super::step::Ready;
 use crate::child::{Child, Said};
 
 /// How instructions were counted.
@@ -59,8 +60,9 @@ const WARM_UP_S: &str = "0.2";
 impl Instructions {
     /// By the processor's counters, if both builds and the host have them.
     pub(super) fn of(pairs: &[PairFigures]) -> Self {
-        let why = pairs.iter().flat_map(|pair| pair.instructions_missing.iter().zip(Side::BOTH));
-        let why = why.filter_map(|(why, side)| Some(format!("{side}: {}", why.as_ref()?))).next();
+        let why = pairs.iter().flat_map(|pair| pair.ready.iter().zip(Side::BOTH));
+        let why =
+            why.filter_map(|(ready, side)| Some(format!("{side}: {}", ready.instructions_missing.as_ref()?))).next();
         let silent = || "the processor's counters were there and said nothing".to_owned();
         let (by, missing) = match why {
             None if are_counted(pairs) => (CountedBy::PerfEvent, None),
@@ -110,7 +112,7 @@ fn counted(
     words: &[String],
     frames: u32,
     stop: &StopFlag,
-) -> Result<(Value, u64), String> {
+) -> Result<(Ready, u64), String> {
     let mut arguments = ["--cache-sim=no", "--cachegrind-out-file=/dev/null"].map(str::to_owned).to_vec();
     arguments.extend([program.display().to_string(), "workload".to_owned()]);
     arguments.extend(words.iter().cloned());
@@ -129,7 +131,8 @@ fn counted(
             }
         }
     };
-    let ready = hear(&mut child)?;
+    let ready =
+        serde_json::from_value(hear(&mut child)?).map_err(|cause| format!("it said what cannot be read: {cause}"))?;
     if frames > 0 {
         child.order(&format!("step {frames}"));
         hear(&mut child)?;
@@ -155,7 +158,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::preflight::step::Step;
+    use crate::preflight::step::{Ready, Step};
 
     #[test]
     fn what_valgrind_counted_is_read() {
@@ -170,7 +173,8 @@ mod tests {
         let step = |instructions| Step { instructions, ..Step::default() };
         let pair = |missing: Option<&str>, instructions| PairFigures {
             steps: vec![(step(Some(1)), step(instructions))],
-            instructions_missing: [None, missing.map(str::to_owned)],
+            ready: [None, missing]
+                .map(|why| Ready { instructions_missing: why.map(str::to_owned), ..Ready::default() }),
             ..PairFigures::default()
         };
         let of = |pair| Instructions::of(&[pair]);

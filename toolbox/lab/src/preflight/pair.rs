@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use throng_platform::signals::StopFlag;
 
 use super::plan::{PreflightPlan, STEPS_MIN, Side};
-use super::step::{ScopeSum, Scopes, Step};
+use super::step::{Played, Ready, ScopeSum, Scopes, Step};
 use crate::child::{Child, Said};
 
 /// Until a process has its game, its bots and its warm-up behind it, with both on one core.
@@ -40,10 +41,14 @@ pub enum PreflightError {
          {ticks_per_step} ticks are needed; {hint}"
     )]
     TooShort { recording: String, ticks: u64, worlds: u64, ticks_per_step: u64, hint: String },
-    #[error("{side} said nothing for {} s; its last words:\n{words}", after.as_secs())]
-    Silent { side: Side, after: Duration, words: String },
+    #[error(
+        "{side} said nothing for {} s: it hangs, or the host is too busy for that many --players. Try it by hand: {command}\n\
+         its last words:\n{words}",
+        after.as_secs()
+    )]
+    Silent { side: Side, after: Duration, command: String, words: String },
     #[error("{side} said what cannot be read: {cause}")]
-    BadStep { side: Side, cause: String },
+    Unreadable { side: Side, cause: String },
     #[error(
         "{side}: {} was replaced while it was compared, so this is of two builds; name a copy that nobody builds anew", path.display()
     )]
@@ -63,16 +68,8 @@ pub(super) struct PairFigures {
     pub steps: Vec<(Step, Step)>,
     /// Of what times and counts are per: frames of a step, or of a recording ticks of all its worlds together.
     pub units_per_step: u32,
-    /// Commits, by the builds' own word.
-    pub commits: [String; 2],
-    /// What was played: game, players, NPCs; or worlds and ticks of a recording.
-    pub played: Value,
-    /// Why each does not count instructions, if it does not.
-    pub instructions_missing: [Option<String>; 2],
-    /// What is missing of the recording that both replay.
-    pub recording_faults: Vec<String>,
-    /// Why each replays by the default rules of the flight recorder, if it does not by the recorded ones.
-    pub rules_missing: [Option<String>; 2],
+    /// What each said of itself before it began.
+    pub ready: [Ready; 2],
     /// What scopes of each took in the last steps, by name; none of a build that cannot say.
     pub scopes: [BTreeMap<String, ScopeSum>; 2],
     /// Steps that `scopes` are of.
@@ -101,22 +98,16 @@ pub(super) fn run(
         base = start(Side::Base)?;
         change = start(Side::Change)?;
     }
-    let ready = [base.ready(stop)?, change.ready(stop)?];
     let mut pair = PairFigures {
-        steps: Vec::new(),
-        commits: ready.each_ref().map(|ready| ready["commit"].as_str().unwrap_or("unknown").to_owned()),
-        played: ready[0].clone(),
         units_per_step: plan.frames_per_step,
-        instructions_missing: ready.each_ref().map(instructions_missing),
-        recording_faults: recording_faults(&ready),
-        rules_missing: ready.each_ref().map(|ready| ready["rules_missing"].as_str().map(str::to_owned)),
+        ready: [base.ready(stop)?, change.ready(stop)?],
         ..PairFigures::default()
     };
     let steps_max = match &plan.recording {
         // Whoever is to stop hears of no end.
         Some(recording) if !stop.requested() => {
             let fits;
-            (pair.units_per_step, fits) = of_recording(plan, recording, &ready)?;
+            (pair.units_per_step, fits) = of_recording(plan, recording, &pair.ready)?;
             fits
         }
         _ => STEPS_MAX,
@@ -146,19 +137,18 @@ pub(super) fn run(
     Ok(pair)
 }
 
-/// So many frames of a recording, as ticks of one world each: of each world that ticks at one time as many. `ready`: what both builds say
-/// when they are.
-pub(super) fn ticks_of(frames: u32, ready: &[Value; 2]) -> u64 {
-    u64::from(frames) * least(ready, "worlds").max(1)
+/// So many frames of a recording, as ticks of one world each: of each world that ticks at one time as many.
+pub(super) fn ticks_of(frames: u32, ready: &[Ready; 2]) -> u64 {
+    u64::from(frames) * least(ready, |played| played.worlds).max(1)
 }
 
-fn least(ready: &[Value; 2], key: &str) -> u64 {
-    ready.iter().map(|ready| ready[key].as_u64().unwrap_or(0)).min().unwrap_or(0)
+fn least(ready: &[Ready; 2], of: fn(&Played) -> Option<u64>) -> u64 {
+    ready.iter().map(|ready| of(&ready.played).unwrap_or(0)).min().unwrap_or(0)
 }
 
 /// Ticks of a step: so many of each world; and how many such steps both builds have of the recording.
-fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> Result<(u32, u32), PreflightError> {
-    let (ticks, worlds) = (least(ready, "ticks"), least(ready, "worlds"));
+fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Ready; 2]) -> Result<(u32, u32), PreflightError> {
+    let (ticks, worlds) = (least(ready, |played| played.ticks), least(ready, |played| played.worlds));
     let ticks_per_step = ticks_of(plan.frames_per_step, ready);
     let fits = ticks / ticks_per_step;
     if fits < u64::from(STEPS_MIN) {
@@ -174,26 +164,6 @@ fn of_recording(plan: &PreflightPlan, recording: &Path, ready: &[Value; 2]) -> R
         });
     }
     Ok((ticks_per_step.try_into().unwrap_or(u32::MAX), fits.min(STEPS_MAX.into()) as u32))
-}
-
-/// What either build says, once: an earlier one says nothing.
-fn recording_faults(ready: &[Value; 2]) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
-    for fault in ready.iter().filter_map(|ready| ready["recording_faults"].as_array()).flatten() {
-        let fault = fault.as_str().unwrap_or_default();
-        if !told.iter().any(|known| known == fault) {
-            told.push(fault.to_owned());
-        }
-    }
-    told
-}
-
-fn instructions_missing(ready: &Value) -> Option<String> {
-    match ready.get("instructions_missing") {
-        Some(Value::Null) => None,
-        Some(why) => Some(why.as_str().unwrap_or_default().to_owned()),
-        None => Some("it is a build that does not count them yet".to_owned()),
-    }
 }
 
 /// One of the two.
@@ -215,13 +185,14 @@ impl Process {
         Ok(Self { side, child, command, recording })
     }
 
-    fn ready(&mut self, stop: &StopFlag) -> Result<Value, PreflightError> {
+    /// What it says of itself; nothing if a stop is requested meanwhile.
+    fn ready(&mut self, stop: &StopFlag) -> Result<Ready, PreflightError> {
         let until = Instant::now() + READY_WITHIN;
         loop {
             match self.child.hear((Instant::now() + Duration::from_millis(200)).min(until)) {
-                Some(Said::Ready(ready)) => return Ok(ready),
+                Some(Said::Ready(ready)) => return self.read(ready),
                 Some(Said::Ended) => return Err(self.ended()),
-                _ if stop.requested() => return Ok(Value::Null),
+                _ if stop.requested() => return Ok(Ready::default()),
                 None if Instant::now() >= until => return Err(self.silent(READY_WITHIN)),
                 _ => {}
             }
@@ -232,12 +203,16 @@ impl Process {
         self.child.order(order);
         let until = Instant::now() + STEP_WITHIN;
         match self.child.hear(until) {
-            Some(Said::Status(step)) => serde_json::from_value(step)
-                .map_err(|cause| PreflightError::BadStep { side: self.side, cause: cause.to_string() }),
+            Some(Said::Status(step)) => self.read(step),
             Some(Said::Ended) => Err(self.ended()),
-            Some(other) => Err(PreflightError::BadStep { side: self.side, cause: format!("{other:?}") }),
+            Some(other) => Err(PreflightError::Unreadable { side: self.side, cause: format!("{other:?}") }),
             None => Err(self.silent(STEP_WITHIN)),
         }
+    }
+
+    fn read<T: DeserializeOwned>(&self, said: Value) -> Result<T, PreflightError> {
+        serde_json::from_value(said)
+            .map_err(|cause| PreflightError::Unreadable { side: self.side, cause: cause.to_string() })
     }
 
     /// What its scopes took in the last so many steps; a build from before ends instead, which it may now.
@@ -282,12 +257,23 @@ mod tests {
         else {
             panic!("{lines:?}")
         };
-        for ready in [bots, recording] {
-            assert_eq!((ready["commit"].as_str(), instructions_missing(ready)), (Some("1234567890ab"), None));
-        }
-        let both = [recording.clone(), recording.clone()];
-        assert_eq!(["worlds", "ticks"].map(|key| least(&both, key)), [12, 6_480]);
-        assert!(recording["rules_missing"].is_null(), "{recording}");
+        let [bots, recording] = [bots, recording].map(|said| {
+            let ready: Ready = serde_json::from_value(said.clone()).unwrap();
+            let again = serde_json::to_value(&ready).unwrap();
+            said.as_object()
+                .expect("it has keys")
+                .keys()
+                .for_each(|key| assert_eq!(again[key], said[key], "{key} is read"));
+            ready
+        });
+        assert_eq!(
+            (bots.commit.as_str(), bots.instructions_missing, bots.played.npcs),
+            ("1234567890ab", None, Some(800))
+        );
+        let both = [recording.clone(), recording];
+        assert_eq!([least(&both, |played| played.worlds), least(&both, |played| played.ticks)], [12, 6_480]);
+        let earlier: Ready = serde_json::from_value(serde_json::json!({"game": "duel"})).unwrap();
+        assert!(earlier.instructions_missing.is_some(), "it does not say that it counts them");
 
         let read: Step = serde_json::from_value(step.clone()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), *step, "every key that is read");

@@ -14,7 +14,7 @@ use super::page;
 use super::pair::{PairFigures, PreflightError};
 use super::plan::{Per, PreflightPlan, Side};
 use super::statistics::{self, Finding, Findings, SHARE_MIN, Verdict, WHOLE};
-use super::step::Step;
+use super::step::{Played, Ready, Step};
 use crate::earlier_runs::unix_s;
 use crate::page::grouped;
 use crate::report::{ReportError, ReportFiles};
@@ -36,7 +36,7 @@ pub struct PreflightReport {
     /// What both did, in words: a game with its bots, or a recording.
     pub workload: String,
     /// What was played: game, players, NPCs; or worlds and ticks of a recording.
-    pub played: Value,
+    pub played: Played,
     pub per: Per,
     pub findings: Findings,
     /// Of each subsystem that differs, the scopes that do most.
@@ -105,10 +105,11 @@ impl PreflightReport {
         let units_per_step = pairs.first().map_or(plan.frames_per_step, |pair| pair.units_per_step);
         let findings = statistics::find(pairs, units_per_step);
         let verdict = verdict(&findings);
-        let commits = pairs.first().map(|pair| pair.commits.clone()).unwrap_or_default();
-        let build = |path: &Path, commit: &String| Build {
+        // All pairs are of the same builds, and play the same.
+        let ready = pairs.first().map(|pair| pair.ready.clone()).unwrap_or_default();
+        let build = |path: &Path, ready: &Ready| Build {
             path: path.display().to_string(),
-            commit: commit.clone(),
+            commit: if ready.commit.is_empty() { "unknown".to_owned() } else { ready.commit.clone() },
             content_hash: binaries::content_hash(path),
         };
         let steps_per_pair = pairs.first().map_or(0, |pair| pair.steps.len());
@@ -117,20 +118,21 @@ impl PreflightReport {
         Self {
             passed: !matches!(verdict, Verdict::Slower | Verdict::New),
             verdict,
-            base: build(&plan.base, &commits[0]),
-            change: build(&plan.change, &commits[1]),
-            told_base: plan.base_words.join(" "),
-            told_change: plan.change_words.join(" "),
-            workload: workload(plan, pairs),
-            played: pairs.first().map(|pair| pair.played.clone()).unwrap_or_default(),
+            interrupted: false,
+            base: build(&plan.base, &ready[0]),
+            change: build(&plan.change, &ready[1]),
+            told_base: plan.base_arguments.join(" "),
+            told_change: plan.change_arguments.join(" "),
+            workload: workload(plan, &ready[0].played),
+            played: ready[0].played.clone(),
             per: plan.per(),
             scopes: scopes(&findings, pairs, units_per_step),
             look: look(plan),
             findings,
             counts: counts::of_pairs(plan, pairs, units_per_step),
             did_the_same: pairs.iter().flat_map(|pair| &pair.steps).all(|(base, change)| did_the_same(base, change)),
-            recording_faults: pairs.first().map(|pair| pair.recording_faults.clone()).unwrap_or_default(),
-            rules_missing: rules_missing(pairs),
+            recording_faults: recording_faults(&ready),
+            rules_missing: rules_missing(&ready),
             instructions: Instructions::of(pairs),
             seconds_per_pair: step_s.sum::<f64>() / pairs.len().max(1) as f64,
             steps_per_pair,
@@ -229,20 +231,33 @@ impl PreflightReport {
     }
 }
 
-fn workload(plan: &PreflightPlan, pairs: &[PairFigures]) -> String {
-    let played = pairs.first().map(|pair| pair.played.clone()).unwrap_or_default();
-    let count = |key: &str| played[key].as_u64().map_or_else(|| "?".to_owned(), |count| grouped(count as f64));
-    let game = played["game"].as_str().unwrap_or("a game");
+fn workload(plan: &PreflightPlan, played: &Played) -> String {
+    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| grouped(count as f64));
+    let game = if played.game.is_empty() { "a game" } else { &played.game };
     match &plan.recording {
-        Some(path) => format!("recording {} ({game}, worlds: {})", path.display(), count("worlds")),
-        None => format!("{game} with {} players and {} NPCs", count("players"), count("npcs")),
+        Some(path) => format!("recording {} ({game}, worlds: {})", path.display(), count(played.worlds)),
+        None => {
+            let [players, npcs] = [played.players, played.npcs].map(|of| count(of.map(u64::from)));
+            format!("{game} with {players} players and {npcs} NPCs")
+        }
     }
 }
 
-/// Of each build once: all pairs replay the same.
-fn rules_missing(pairs: &[PairFigures]) -> Vec<String> {
-    let missing = pairs.iter().take(1).flat_map(|pair| Side::BOTH.iter().zip(&pair.rules_missing));
-    missing.filter_map(|(side, why)| Some(format!("{side}: {}", why.as_ref()?))).collect()
+/// What either build says, once: an earlier one says nothing.
+fn recording_faults(ready: &[Ready; 2]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for fault in ready.iter().flat_map(|ready| &ready.recording_faults) {
+        if !told.contains(fault) {
+            told.push(fault.clone());
+        }
+    }
+    told
+}
+
+/// Of each build that says so, why.
+fn rules_missing(ready: &[Ready; 2]) -> Vec<String> {
+    let missing = Side::BOTH.iter().zip(ready);
+    missing.filter_map(|(side, ready)| Some(format!("{side}: {}", ready.rules_missing.as_ref()?))).collect()
 }
 
 fn did_the_same(base: &Step, change: &Step) -> bool {
@@ -348,10 +363,11 @@ mod tests {
     fn a_recording_is_the_workload_by_its_name() {
         let of = |states: u64| {
             let step = |states| Step { states, ..Step::default() };
+            let played = Played { game: "meadow".to_owned(), worlds: Some(3), ticks: Some(900), ..Played::default() };
             let pair = PairFigures {
                 steps: vec![(step(7), step(states)); 4],
                 units_per_step: 30,
-                played: serde_json::json!({"game": "meadow", "worlds": 3, "ticks": 900}),
+                ready: [Ready { played, ..Ready::default() }, Ready::default()],
                 ..PairFigures::default()
             };
             PreflightReport::new(&plan(Some("evening")), &[pair])

@@ -4,7 +4,7 @@ use super::*;
 use crate::preflight::counts::CountVerdict;
 use crate::preflight::pair::PairFigures;
 use crate::preflight::plan::PreflightPlan;
-use crate::preflight::step::Step;
+use crate::preflight::step::{Played, Ready, Step};
 
 /// Twelve pairs, in which the change takes so much of `ai` and of `net` (ns); 0 leaves it out.
 fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
@@ -16,18 +16,22 @@ fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
             .map(|(at, (name, ns))| (name.to_owned(), ("gameplay".to_owned(), (ns * noise(at)) as u64)));
         Step { times_ns: times.collect(), ..Step::default() }
     };
+    let ready = |commit: &str, instructions_missing: Option<&str>| Ready {
+        commit: commit.to_owned(),
+        played: Played { game: "meadow".to_owned(), players: Some(40), npcs: Some(800), ..Played::default() },
+        instructions_missing: instructions_missing.map(str::to_owned),
+        ..Ready::default()
+    };
     let pair = |pair: usize| PairFigures {
         steps: (0..20).map(|at| (step(pair + at, 2e5, 1e5), step(pair + 3 * at + 1, ai, net))).collect(),
-        commits: ["aaaa".to_owned(), "bbbb".to_owned()],
-        played: serde_json::json!({"game": "meadow", "players": 40, "npcs": 800}),
+        ready: [ready("aaaa", Some("no counters")), ready("bbbb", None)],
         scopes: [2e5, ai].map(|ns| [("ai.plan.search".to_owned(), ("ai.plan".to_owned(), 40, ns as u64))].into()),
         scopes_steps: 20,
         units_per_step: 1,
-        instructions_missing: [Some("no counters".to_owned()), None],
         ..PairFigures::default()
     };
     let plan = PreflightPlan {
-        words: ["--game", "meadow"].map(str::to_owned).to_vec(),
+        arguments: ["--game", "meadow"].map(str::to_owned).to_vec(),
         frames_per_step: 1,
         ..PreflightPlan::example()
     };
