@@ -25,7 +25,7 @@ use crate::{
     played::Played,
     recorded_game::check_game,
     status_line::StatusLine,
-    workload::Slow,
+    workload::{Slow, seconds_within},
 };
 
 /// What is played where nobody says otherwise: enough of every subsystem, and quick to start.
@@ -50,8 +50,8 @@ pub struct PreflightArguments {
     /// 30 s: sees what is large.
     #[arg(long, conflicts_with = "seconds")]
     quick: bool,
-    /// What is measured of each pair of processes (s). More pairs are worth more than longer ones.
-    #[arg(long, default_value_t = 3.0)]
+    /// What is measured of each pair of processes (s, 0.1 to 600). More pairs are worth more than longer ones.
+    #[arg(long, default_value_t = 3.0, value_parser = |text: &str| seconds_within(text, 0.1..=600.0))]
     pair_s: f64,
     /// Frames that one process runs before it is the other's turn; of a recording, so many ticks for each world that ticks at one time.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]

@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -40,8 +41,8 @@ pub struct WorkloadArguments {
     /// Runs on this core alone.
     #[arg(long)]
     core: Option<u32>,
-    /// Time of the server that goes by, when all bots are in, before the first step (s). Of a recording, that since it began.
-    #[arg(long, default_value_t = 3.0)]
+    /// Time of the server that goes by, when all bots are in, before the first step (s, 600 at most). Of a recording, that since it began.
+    #[arg(long, default_value_t = 3.0, value_parser = |text: &str| seconds_within(text, 0.0..=600.0))]
     warm_up_s: f64,
     /// Test switch: lets a subsystem take so much more of its own time, in percent, by `work`, by cache `misses`, by a `wait`, or by
     /// the `hits` that misses are held against.
@@ -50,6 +51,12 @@ pub struct WorkloadArguments {
     /// Test switch: records what enters the worlds, into a temporary folder that is removed at the end.
     #[arg(long, conflicts_with = "recording")]
     record: bool,
+}
+
+/// A time of the command line (s).
+pub fn seconds_within(text: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| range.contains(seconds));
+    seconds.ok_or_else(|| format!("it is a number of seconds from {} to {}", range.start(), range.end()))
 }
 
 /// Bots that are not in by then never will be (s, of the server).
@@ -303,6 +310,15 @@ impl Slow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_within_its_range() {
+        let within = |text| seconds_within(text, 0.1..=600.0);
+        assert_eq!((within("0.1"), within("3"), within("600.0")), (Ok(0.1), Ok(3.0), Ok(600.0)));
+        for bad in ["0", "-1", "NaN", "inf", "601", "3 s", ""] {
+            assert!(within(bad).is_err_and(|why| why.contains("0.1 to 600")), "{bad}");
+        }
+    }
 
     #[test]
     fn a_slowdown_is_a_subsystem_a_kind_and_a_share() {

@@ -45,17 +45,18 @@ pub struct PreflightPlan {
     /// What is replayed, if bots do not play: file or folder.
     pub recording: Option<PathBuf>,
     /// What both read of what may change while runs are repeated: settings and the rules that these name, or the recording.
-    pub reads: Vec<PathBuf>,
-    /// Words of both, and of each alone (a test switch).
-    pub words: Vec<String>,
-    pub base_words: Vec<String>,
-    pub change_words: Vec<String>,
+    pub files_read: Vec<PathBuf>,
+    /// For both, and for each alone (a test switch).
+    pub arguments: Vec<String>,
+    pub base_arguments: Vec<String>,
+    pub change_arguments: Vec<String>,
     /// All pairs together (s); the last one is begun only if there is time for it.
     pub seconds: u32,
-    /// What one pair is measured for (s), its start left out.
+    /// What one pair is measured for (s), its start left out. Too short → its start takes longer than it; too long → few pairs, which
+    /// differ by the luck of their processes.
     pub pair_s: f64,
-    /// Frames of a step; of a recording, so many ticks for each world that ticks at one time. Too few → switching between the processes is what is measured; too many → what the host does between the two
-    /// is.
+    /// Frames of a step; of a recording, so many ticks for each world that ticks at one time. Too few → the cost of switching between
+    /// the processes is measured; too many → the host changes between the two.
     pub frames_per_step: u32,
     /// Whether valgrind is to count instructions, where the processor does not.
     pub valgrind: bool,
