@@ -13,7 +13,8 @@ use serde_json::json;
 use throng::{recording::RecordingFiles, settings::SettingsError};
 use throng_game::Game;
 use throng_lab::preflight::{
-    self, PreflightPlan, PreflightReport, Side, binaries::Builder, statistics::Verdict as Seen,
+    self, PreflightError, PreflightPlan, PreflightReport, Side,
+    binaries::{BinaryError, Builder},
 };
 use throng_platform::signals::{self, StopFlag};
 
@@ -200,31 +201,47 @@ fn check_recordings(arguments: &PreflightArguments, played: &Played<'_>, games: 
     Ok(())
 }
 
-/// One run after the other: status 1 if anything is slower in one of them, otherwise 2 if nothing can be said of one.
+/// One run after the other. What goes wrong with one of several hides none of the others: all are told, and then status 1 if anything is
+/// slower in one of them, otherwise 2 if nothing can be said of one.
 fn run_each(plans: &[PreflightPlan], arguments: &PreflightArguments, stop: &StopFlag) -> CommandResult {
     let (mut reports, mut folders) = (Vec::new(), Vec::new());
+    let mut failures: Vec<String> = Vec::new();
     for plan in plans {
         let folder = match &plan.recording {
             Some(path) if plans.len() > 1 => folder_for(path, &arguments.report, &folders),
             _ => arguments.report.clone(),
         };
-        let report = run_once(plan, &folder, stop)?;
+        match run_once(plan, stop) {
+            Ok(mut report) => {
+                failures.extend(report.write(&folder).err().map(|error| error.to_string()));
+                tell_report(&report, arguments.json)?;
+                reports.push(report);
+            }
+            Err(error) if plans.len() == 1 => return Err(error.into()),
+            Err(error) => failures.push(error.to_string()),
+        }
         folders.push(folder);
-        tell_report(&report, arguments.json)?;
-        reports.push(report);
-    }
-    if arguments.json {
-        match &reports[..] {
-            [only] => say(serde_json::to_string(only)?)?,
-            several => say(json!({"passed": several.iter().all(|report| report.passed), "workloads": several}))?,
+        if stop.requested() {
+            break;
         }
     }
+    failures.iter().for_each(|why| remark(format_args!("FAIL {why}")));
+    if arguments.json {
+        match (&reports[..], plans) {
+            ([only], [_]) => say(serde_json::to_string(only)?)?,
+            (several, _) => {
+                let passed = failures.is_empty() && several.iter().all(|report| report.passed);
+                say(json!({"passed": passed, "workloads": several, "failures": failures}))?;
+            }
+        }
+    }
+    let all_say_enough = reports.len() == plans.len() && reports.iter().all(PreflightReport::says_enough);
     Ok(if reports.iter().any(|report| !report.passed) {
         Verdict::Failed
-    } else if reports.iter().any(|report| report.verdict == Seen::Unknown) {
-        Verdict::Status(NOTHING_SAID)
-    } else {
+    } else if all_say_enough && failures.is_empty() {
         Verdict::Fine
+    } else {
+        Verdict::Status(NOTHING_SAID)
     })
 }
 
@@ -236,8 +253,8 @@ fn folder_for(recording: &Path, report: &Path, taken: &[PathBuf]) -> PathBuf {
     names.find(|folder| !taken.contains(folder)).unwrap_or_else(|| report.to_owned())
 }
 
-/// A run with its report in this folder, in place of the one that is there.
-fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<PreflightReport, Box<dyn Error>> {
+/// A run, with its progress on the terminal.
+fn run_once(plan: &PreflightPlan, stop: &StopFlag) -> Result<PreflightReport, PreflightError> {
     let line = StatusLine::new();
     let of = plan.recording.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
     line.show(&format!("{of}the first pair of processes starts"));
@@ -245,9 +262,7 @@ fn run_once(plan: &PreflightPlan, folder: &Path, stop: &StopFlag) -> Result<Pref
         line.show(&format!("{of}{pairs} pairs of processes, {left_s:.0} s left"))
     });
     line.finish();
-    let mut report = report?;
-    report.write(folder)?;
-    Ok(report)
+    report
 }
 
 #[cfg(test)]

@@ -46,8 +46,11 @@ use pair::PairFigures;
 use plan::STEPS_MIN;
 use statistics::PAIRS_MIN;
 
-/// Runs the pairs, each told to `each` when it is over: its number, and how long a time is left (s). Ends early when `stop` is
-/// requested, with an error if there are too few.
+/// Runs the pairs, each told to `each` when it is over: its number, and how long a time is left (s). Takes the calling thread for
+/// `plan.seconds`, or until there are three pairs. Ends early when `stop` is requested, which the report says.
+///
+/// # Errors
+/// If a process does not play, if a build was replaced meanwhile, or if it was stopped with fewer than three pairs.
 pub fn run(
     plan: &PreflightPlan,
     stop: &StopFlag,
@@ -77,6 +80,7 @@ pub fn run(
     }
     let mut report = PreflightReport::new(plan, &pairs);
     report.check_builds(plan, builds.each_ref())?;
+    report.interrupted = stop.requested();
     if plan.valgrind && report.instructions.missing.is_some() && !stop.requested() {
         report.add_valgrind(instructions::by_valgrind(plan, stop));
     }

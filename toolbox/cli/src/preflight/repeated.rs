@@ -27,7 +27,8 @@ pub fn repeat(plan: &PreflightPlan, count: u32, arguments: &PreflightArguments, 
     let mut runs = RunsFile::read(&arguments.report, Identity::new(plan, Machine::by_name()))?;
     tell_of_others(&runs);
     while runs.counted().wants_more(count) {
-        let mut report = run_once(plan, &arguments.report, stop)?;
+        let mut report = run_once(plan, stop)?;
+        report.write(&arguments.report)?;
         runs.check(&report, plan)?;
         if stop.requested() {
             let said = runs.counted().said();

@@ -32,6 +32,12 @@ pub fn tell_report(report: &PreflightReport, json: bool) -> Result<(), Box<dyn E
 
 /// What must be known to read the figures.
 fn tell_notes(report: &PreflightReport) {
+    if report.interrupted {
+        remark(format_args!(
+            "note stopped after {} pairs of processes, before its time was over",
+            report.findings.pairs
+        ));
+    }
     if !report.did_the_same {
         remark(format_args!(
             "note the two {}: they play differently, and times are those of different games",
@@ -107,7 +113,15 @@ fn tell_verdict(report: &PreflightReport) -> Result<(), Box<dyn Error>> {
         say(format_args!("cannot be said: {}; a longer run or a quieter host says more", unknown.join(", ")))?;
     }
     match report.verdict {
-        Seen::Unknown => say(format_args!("too little was measured to say anything, in {pairs}"))?,
+        Verdict::Unknown if seen.is_empty() => {
+            say(format_args!("too little was measured to say anything, in {pairs}"))?
+        }
+        Verdict::Unknown => {
+            say(format_args!(
+                "{}\ntoo little was measured to say whether anything is slower, in {pairs}",
+                seen.join("\n")
+            ))?;
+        }
         _ if seen.is_empty() && unknown.is_empty() => {
             say(format_args!("{} in {pairs}", report.nothing_seen()))?;
         }

@@ -28,9 +28,9 @@ pub(super) fn page(report: &PreflightReport) -> String {
         kind: "Throng preflight",
         title: &title,
         verdict: match report.verdict {
-            Verdict::Unknown => "unknown",
-            _ if report.passed => "passed",
-            _ => "failed",
+            _ if !report.passed => "failed",
+            _ if report.says_enough() => "passed",
+            _ => "unknown",
         },
         subtitle: html! {
             "Is the change slower than the base? Change " code { (report.change.commit) } ", base " code { (report.base.commit) }
@@ -39,6 +39,12 @@ pub(super) fn page(report: &PreflightReport) -> String {
     };
     let sections = html! {
         (test_of_preflight(report))
+        @if report.interrupted {
+            section {
+                h2 { "Not to its end" }
+                p { "It was stopped after " (report.findings.pairs) " pairs of processes, before its time was over, so it sees less than it was to." }
+            }
+        }
         @if !report.did_the_same {
             section {
                 h2 { "Not the same work" }
@@ -119,6 +125,9 @@ fn title(report: &PreflightReport) -> String {
         Verdict::Slower => format!("Slower: {}", named(Verdict::Slower)),
         Verdict::New => format!("New, and more than what is gone: {}", named(Verdict::New)),
         Verdict::Faster => format!("Faster: {}", named(Verdict::Faster)),
+        Verdict::Unknown if report.seen().next().is_some() => {
+            "Too little was measured to say whether anything is slower".to_owned()
+        }
         Verdict::Unknown => "Too little was measured to say anything".to_owned(),
         _ if report.counts_that_differ().next().is_some() => "No difference in time seen".to_owned(),
         _ => "No difference seen".to_owned(),

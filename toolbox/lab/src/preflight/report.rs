@@ -25,9 +25,11 @@ use crate::shell::shell_word;
 pub struct PreflightReport {
     /// No subsystem, category or the whole is slower, and what is new takes no more than what is gone.
     pub passed: bool,
-    /// `slower` if anything is; `new` if new subsystems take more than those that are gone; `faster` if anything is; `unknown` if
-    /// nothing can be said of the whole; otherwise `none`.
+    /// `slower` if anything is; `new` if new subsystems take more than those that are gone; `unknown` if nothing can be said of the
+    /// whole; `faster` if anything is; otherwise `none`.
     pub verdict: Verdict,
+    /// It was stopped before its time was over.
+    pub interrupted: bool,
     pub base: Build,
     pub change: Build,
     /// What test switches told one of them alone, each as one command line; empty of an ordinary comparison.
@@ -175,6 +177,11 @@ impl PreflightReport {
         self.all().filter(|finding| finding.verdict.is_seen())
     }
 
+    /// Whether it can be said that nothing is slower, if nothing is.
+    pub fn says_enough(&self) -> bool {
+        self.verdict != Verdict::Unknown && !self.interrupted
+    }
+
     /// They change neither `passed` nor `verdict`.
     pub fn counts_that_differ(&self) -> impl Iterator<Item = &Count> {
         self.counts.iter().filter(|count| count.differs())
@@ -215,7 +222,8 @@ impl PreflightReport {
         }
     }
 
-    /// Writes `report.json` and `report.html` into `folder`, which is made if it is missing.
+    /// Writes `report.json` and `report.html` into `folder`, which is made if it is missing. If they cannot be written, the report names
+    /// no page.
     pub fn write(&mut self, folder: &Path) -> Result<(), ReportError> {
         self.write_files(folder, &ReportFiles::within(folder))
     }
@@ -227,7 +235,8 @@ impl PreflightReport {
 
     fn write_files(&mut self, folder: &Path, files: &ReportFiles) -> Result<(), ReportError> {
         self.report = Some(files.html.display().to_string());
-        files.write(folder, &serde_json::to_value(&*self)?, &page::page(self))
+        let written = files.write(folder, &serde_json::to_value(&*self)?, &page::page(self));
+        written.inspect_err(|_| self.report = None)
     }
 }
 
@@ -281,10 +290,10 @@ fn verdict(findings: &Findings) -> Verdict {
         Verdict::Slower
     } else if added_us > SHARE_MIN * whole_us {
         Verdict::New
-    } else if any(Verdict::Faster) {
-        Verdict::Faster
     } else if whole.is_none_or(|whole| whole.verdict.is_unknown()) {
         Verdict::Unknown
+    } else if any(Verdict::Faster) {
+        Verdict::Faster
     } else {
         Verdict::None
     }
@@ -434,6 +443,7 @@ mod tests {
         assert_eq!(verdict_of(Verdict::Unknown, &[(Verdict::Unknown, 1.0, 1.0)]), Verdict::Unknown);
         assert_eq!(verdict_of(Verdict::None, &[(Verdict::Rare, 1.0, 1.0)]), Verdict::None);
         assert_eq!(verdict_of(Verdict::Unknown, &[(Verdict::Slower, 1.0, 9.0)]), Verdict::Slower);
+        assert_eq!(verdict_of(Verdict::Unknown, &[(Verdict::Faster, 9.0, 1.0)]), Verdict::Unknown);
     }
 
     #[test]
