@@ -42,6 +42,6 @@ fn play(game: &str, arguments: &PreflightArguments) -> Result<(), XtaskError> {
     command.args(["run", "--release", "--quiet", "--package", "throng-shipped", "--", "preflight"]);
     command.args(["--base", &arguments.base, "--change", ".", "--game", game, "--report", &report]);
     command.args(arguments.quick.then_some("--quick")).args(&arguments.more);
-    let next = format!("its table above says what is slower; {report}/report.html has it as a page");
+    let next = format!("what it says above tells why; if something is slower, {report}/report.html has it as a page");
     step::run(&format!("preflight of {game}"), &mut command, &next)
 }

@@ -138,19 +138,19 @@ fn plans_of(
     base: PathBuf,
     change: PathBuf,
 ) -> Vec<PreflightPlan> {
-    let mut words = played.to_small_words(PLAYERS);
+    let mut of_game = played.to_small_words(PLAYERS);
     if let Some(path) = &arguments.config {
-        words.extend(["--config".to_owned(), path.display().to_string()]);
+        of_game.extend(["--config".to_owned(), path.display().to_string()]);
     }
-    let (base_words, change_words) = words_of_sides(arguments);
+    let (base_arguments, change_arguments) = arguments_of_sides(arguments);
     let of_bots = PreflightPlan {
         base,
         change,
         recording: None,
-        reads,
-        words,
-        base_words,
-        change_words,
+        files_read: reads,
+        arguments: of_game,
+        base_arguments,
+        change_arguments,
         seconds: if arguments.quick { QUICK_S } else { arguments.seconds },
         pair_s: arguments.pair_s,
         frames_per_step: arguments.frames_per_step,
@@ -161,15 +161,15 @@ fn plans_of(
     }
     let of_recording = |path: &PathBuf| PreflightPlan {
         recording: Some(path.clone()),
-        reads: vec![path.clone()],
-        words: vec!["--recording".to_owned(), path.display().to_string()],
+        files_read: vec![path.clone()],
+        arguments: vec!["--recording".to_owned(), path.display().to_string()],
         ..of_bots.clone()
     };
     arguments.recording.iter().map(of_recording).collect()
 }
 
 /// What test switches say to base and change alone.
-fn words_of_sides(arguments: &PreflightArguments) -> (Vec<String>, Vec<String>) {
+fn arguments_of_sides(arguments: &PreflightArguments) -> (Vec<String>, Vec<String>) {
     let slow = |side: fn(&Slow) -> Slow| -> Vec<String> {
         arguments.slow_change.iter().flat_map(|slow| side(slow).to_words()).collect()
     };
@@ -278,7 +278,7 @@ mod tests {
             let words = format!("preflight --base a --change b {said}");
             let command = PreflightArguments::augment_args(clap::Command::new("preflight"));
             let matches = command.try_get_matches_from(words.split_whitespace()).unwrap();
-            let sides = words_of_sides(&PreflightArguments::from_arg_matches(&matches).unwrap());
+            let sides = arguments_of_sides(&PreflightArguments::from_arg_matches(&matches).unwrap());
             assert_eq!((sides.0.join(" ").as_str(), sides.1.join(" ").as_str()), (base, change), "{said}");
         };
         check("", "", "");

@@ -6,7 +6,7 @@ use throng::text_table::{Cell, Column, TextTable};
 use throng_lab::preflight::{
     Per, PreflightReport,
     instructions::CountedBy,
-    statistics::{Finding, Verdict as Seen, WHOLE, trimming_in_words},
+    statistics::{Finding, Verdict, WHOLE, trimming_in_words},
 };
 
 use crate::output::{remark, say};
@@ -140,8 +140,8 @@ fn name(one: &Finding) -> String {
 fn told(one: &Finding, per: Per) -> String {
     let (name, verdict) = (name(one), one.verdict.name());
     match (one.verdict, one.shift_percent, one.low_percent, one.high_percent) {
-        (Seen::New, ..) => format!("{name} is new: {:.1} µs per {per}", one.change_us),
-        (Seen::Gone, ..) => format!("{name} is gone: {:.1} µs per {per}", one.base_us),
+        (Verdict::New, ..) => format!("{name} is new: {:.1} µs per {per}", one.change_us),
+        (Verdict::Gone, ..) => format!("{name} is gone: {:.1} µs per {per}", one.base_us),
         (_, Some(shift), Some(low), Some(high)) => {
             format!("{name} is {verdict} by {shift:+.1} % ({low:+.1} to {high:+.1})")
         }
@@ -162,7 +162,7 @@ fn table(findings: &[Finding]) -> TextTable {
         Column::text("verdict", "verdict"),
     ]);
     let percent = |percent: Option<f64>| percent.map_or(Cell::Empty, Cell::Float);
-    for finding in findings.iter().filter(|finding| finding.verdict != Seen::Small) {
+    for finding in findings.iter().filter(|finding| finding.verdict != Verdict::Small) {
         table.row(&[
             Cell::Text(&finding.name),
             Cell::Float(100.0 * finding.share),

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::Value;
 use throng_platform::signals::StopFlag;
 
 use super::pair::{PairFigures, ticks_of};
@@ -84,7 +83,7 @@ pub(super) fn by_valgrind(plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64
 
 fn by(valgrind: &Path, plan: &PreflightPlan, stop: &StopFlag) -> Result<[[f64; COUNTS]; 2], String> {
     let of = |side: Side, steps: u32| {
-        let counted = counted(valgrind, plan.program(side), &plan.words_of(side), steps, stop);
+        let counted = counted(valgrind, plan.program(side), &plan.arguments_of(side), steps, stop);
         counted.map_err(|why| format!("{side}: {why}"))
     };
     let mut per_unit = [[0.0; COUNTS]; 2];

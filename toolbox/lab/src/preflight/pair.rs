@@ -129,7 +129,9 @@ pub(super) fn run(
         pair.steps.push(of_both);
     }
     pair.scopes_steps = SCOPES_STEPS.min(pair.steps.len());
-    pair.scopes = [base.scopes(pair.scopes_steps), change.scopes(pair.scopes_steps)];
+    if pair.scopes_steps > 0 {
+        pair.scopes = [base.scopes(pair.scopes_steps), change.scopes(pair.scopes_steps)];
+    }
     base.child.stop();
     change.child.stop();
     base.child.exit_status(Instant::now() + END_WITHIN);
@@ -176,10 +178,10 @@ struct Process {
 
 impl Process {
     fn start(plan: &PreflightPlan, side: Side, core: Option<u32>) -> Result<Self, PreflightError> {
-        let (path, mut words) = (plan.program(side), plan.words_of(side));
-        words.extend(core.into_iter().flat_map(|core| ["--core".to_owned(), core.to_string()]));
-        let command = format!("{} workload {}", path.display(), words.join(" "));
-        let child = Child::start(path, "workload", &words, &[]);
+        let (path, mut arguments) = (plan.program(side), plan.arguments_of(side));
+        arguments.extend(core.into_iter().flat_map(|core| ["--core".to_owned(), core.to_string()]));
+        let command = format!("{} workload {}", path.display(), arguments.join(" "));
+        let child = Child::start(path, "workload", &arguments, &[]);
         let child = child.map_err(|cause| PreflightError::Start { side, path: path.display().to_string(), cause })?;
         let recording = plan.recording.as_ref().map(|path| path.display().to_string());
         Ok(Self { side, child, command, recording })
@@ -238,7 +240,8 @@ impl Process {
     }
 
     fn silent(&mut self, after: Duration) -> PreflightError {
-        PreflightError::Silent { side: self.side, after, words: self.child.tail().join("\n") }
+        let (command, words) = (self.command.clone(), self.child.tail().join("\n"));
+        PreflightError::Silent { side: self.side, after, command, words }
     }
 }
 

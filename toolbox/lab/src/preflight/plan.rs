@@ -75,12 +75,12 @@ impl PreflightPlan {
     }
 
     /// Those of both, and its own.
-    pub(super) fn words_of(&self, side: Side) -> Vec<String> {
+    pub(super) fn arguments_of(&self, side: Side) -> Vec<String> {
         let own = match side {
-            Side::Base => &self.base_words,
-            Side::Change => &self.change_words,
+            Side::Base => &self.base_arguments,
+            Side::Change => &self.change_arguments,
         };
-        self.words.iter().chain(own).cloned().collect()
+        self.arguments.iter().chain(own).cloned().collect()
     }
 
     /// Of builds that are in no folder.
@@ -90,10 +90,10 @@ impl PreflightPlan {
             base: "old/throng".into(),
             change: "new/throng".into(),
             recording: None,
-            reads: Vec::new(),
-            words: Vec::new(),
-            base_words: Vec::new(),
-            change_words: Vec::new(),
+            files_read: Vec::new(),
+            arguments: Vec::new(),
+            base_arguments: Vec::new(),
+            change_arguments: Vec::new(),
             seconds: 30,
             pair_s: 1.0,
             frames_per_step: 10,

@@ -62,10 +62,10 @@ impl Identity {
             words: words.to_vec(),
         };
         Self {
-            base: build(&plan.base, &plan.base_words),
-            change: build(&plan.change, &plan.change_words),
-            played: plan.words.clone(),
-            read: plan.reads.iter().map(|path| read(path)).collect(),
+            base: build(&plan.base, &plan.base_arguments),
+            change: build(&plan.change, &plan.change_arguments),
+            played: plan.arguments.clone(),
+            read: plan.files_read.iter().map(|path| fingerprint(path)).collect(),
             seconds: plan.seconds,
             pair_s: plan.pair_s,
             frames_per_step: plan.frames_per_step,
@@ -79,8 +79,8 @@ impl Identity {
     }
 }
 
-/// The bytes of a file; names and sizes of all files in a folder.
-fn read(path: &Path) -> String {
+/// By which it is seen that something was changed: a hash of the bytes of a file; names and sizes of all files in a folder.
+fn fingerprint(path: &Path) -> String {
     if !path.is_dir() {
         return binaries::content_hash(path);
     }
@@ -216,7 +216,7 @@ impl RunsFile {
     pub fn check(&self, report: &PreflightReport, plan: &PreflightPlan) -> Result<(), PreflightError> {
         let Identity { base, change, read: was_read, .. } = &self.identity;
         report.check_builds(plan, [&base.content_hash, &change.content_hash])?;
-        match plan.reads.iter().zip(was_read).find(|(path, was)| read(path) != **was) {
+        match plan.files_read.iter().zip(was_read).find(|(path, was)| fingerprint(path) != **was) {
             Some((path, _)) => Err(PreflightError::ReadChanged { path: path.clone() }),
             None => Ok(()),
         }
@@ -287,7 +287,7 @@ mod tests {
     use crate::preflight::pair::PairFigures;
 
     fn plan(words: &str) -> PreflightPlan {
-        PreflightPlan { words: words.split(' ').map(str::to_owned).collect(), ..PreflightPlan::example() }
+        PreflightPlan { arguments: words.split(' ').map(str::to_owned).collect(), ..PreflightPlan::example() }
     }
 
     fn here() -> Machine {
@@ -352,14 +352,14 @@ mod tests {
         let settings = folder.0.join("throng.toml");
         let identity = |path: &Path, text: &str| {
             std::fs::write(&settings, text).unwrap();
-            Identity::new(&PreflightPlan { reads: vec![path.to_owned()], ..plan("--game duel") }, here())
+            Identity::new(&PreflightPlan { files_read: vec![path.to_owned()], ..plan("--game duel") }, here())
         };
         for path in [&settings, &folder.0] {
             let [before, same, after] = ["[game]\n", "[game]\n", "[server]\n"].map(|text| identity(path, text));
             assert!(before == same && before != after, "{before:?} and {after:?}");
         }
         // And in the middle of a command, too.
-        let plan = PreflightPlan { reads: vec![settings.clone()], ..plan("--game duel") };
+        let plan = PreflightPlan { files_read: vec![settings.clone()], ..plan("--game duel") };
         let runs = RunsFile::read(&folder.0, Identity::new(&plan, here())).unwrap();
         let report = PreflightReport::new(&plan, &[PairFigures::default()]);
         runs.check(&report, &plan).unwrap();

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde::Serialize;
-use serde_json::Value;
 use throng_history::Machine;
 
 use super::binaries;
@@ -340,7 +339,7 @@ fn scopes(findings: &Findings, pairs: &[PairFigures], units_per_step: u32) -> Ve
 /// The change under the same load, for as long as it takes to save what its recorder holds, and how that is read.
 fn look(plan: &PreflightPlan) -> Vec<String> {
     let program = shell_word(&plan.change.display().to_string());
-    let words = plan.words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    let arguments = plan.arguments.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
     let newest = "\"$(ls -t $(find captures -name '*.capture') | head -1)\"";
     let show = format!("{program} capture show {newest} --html");
     if let Some(recording) = &plan.recording {
@@ -350,7 +349,7 @@ fn look(plan: &PreflightPlan) -> Vec<String> {
         ];
     }
     vec![
-        format!("{program} load {words} --settle-s-max 0 --seconds 60 \\"),
+        format!("{program} load {arguments} --settle-s-max 0 --seconds 60 \\"),
         format!("    --admin-address {ADMIN_ADDRESS} --captures captures &"),
         format!("sleep {BOTS_IN_S}"),
         format!("{program} capture save --connect {ADMIN_ADDRESS}"),
