@@ -60,6 +60,8 @@ struct Plant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
     commit: String,
+    /// Of the program, by its bytes.
+    content_hash: String,
     machine: String,
     seconds: u32,
     more: Vec<String>,
@@ -123,7 +125,11 @@ pub(super) fn run(words: &[String]) -> Result<(), XtaskError> {
     let (plan, mut done) = begin(&words, &program, &file)?;
     for (number, plant) in plan.plants.iter().enumerate().skip(done.len()) {
         eprintln!("── plant {} of {}: {plant:?}", number + 1, plan.plants.len());
-        let outcome = play(&words, &program, number, plant)?;
+        let (report, took_s) = play(&words, &program, number, plant)?;
+        if content_hash_in(&report) != plan.content_hash {
+            return Err(usage(&file, "is of another program than this one; name another folder with --out"));
+        }
+        let outcome = outcome(plant, &report, took_s);
         append(&file, &outcome)?;
         println!("{}", row(&outcome));
         done.push(outcome);
@@ -141,13 +147,14 @@ pub(super) fn run(words: &[String]) -> Result<(), XtaskError> {
 
 /// The plan and what is done of it; a new file begins with a look at each game.
 fn begin(words: &Words, program: &Path, file: &Path) -> Result<(Plan, Vec<Outcome>), XtaskError> {
-    let ours = |plants| {
+    let ours = |content_hash, plants| {
         let (commit, machine) = (super::peers::commit(), machine_in_words());
-        Plan { commit, machine, seconds: words.seconds, more: words.more.clone(), plants }
+        Plan { commit, content_hash, machine, seconds: words.seconds, more: words.more.clone(), plants }
     };
     if let Ok(text) = fs::read_to_string(file) {
         let (plan, done) = read(&text).ok_or_else(|| usage(file, "has no plan in its first line"))?;
-        let ours = ours(plan.plants.clone());
+        // Of which program it is the next report says.
+        let ours = ours(plan.content_hash.clone(), plan.plants.clone());
         if plan != ours || plan.plants.len() != words.plants as usize {
             return Err(usage(file, &other_plan(&plan, &ours)));
         }
@@ -160,15 +167,16 @@ fn begin(words: &Words, program: &Path, file: &Path) -> Result<(Plan, Vec<Outcom
         eprintln!("── {} of {} plants are done already: {}", done.len(), plan.plants.len(), file.display());
         return Ok((plan, done));
     }
-    let mut games = Vec::new();
+    let (mut games, mut content_hash) = (Vec::new(), String::new());
     for game in PLAYED {
         let seconds = words.look_seconds.to_string();
         let out = words.out.join(format!("look-{game}"));
         let report = preflight(words, program, &["--game", game, "--seconds", &seconds], &out)?;
+        content_hash = content_hash_in(&report);
         games.push((game.to_owned(), large(&report)));
     }
     let plants = plants(&games, words.plants as usize).map_err(XtaskError::Usage)?;
-    let plan = ours(plants);
+    let plan = ours(content_hash, plants);
     append(file, &plan)?;
     Ok((plan, Vec::new()))
 }
@@ -212,13 +220,19 @@ fn plants(games: &[(String, Vec<String>)], count: usize) -> Result<Vec<Plant>, S
     (0..count).map(plant).collect()
 }
 
-fn play(words: &Words, program: &Path, number: usize, plant: &Plant) -> Result<Outcome, XtaskError> {
+/// The report, and how long it took from the start of the command to its end (s).
+fn play(words: &Words, program: &Path, number: usize, plant: &Plant) -> Result<(Value, f64), XtaskError> {
     let (seconds, slow) = (words.seconds.to_string(), format!("{}:{}:{}", plant.subsystem, plant.kind, plant.percent));
     let begin = Instant::now();
     let out = words.out.join(format!("{:02}", number + 1));
     let report =
         preflight(words, program, &["--game", &plant.game, "--seconds", &seconds, "--slow-change", &slow], &out)?;
-    Ok(outcome(plant, &report, begin.elapsed().as_secs_f64()))
+    Ok((report, begin.elapsed().as_secs_f64()))
+}
+
+/// Of the program that a report is of, twice.
+fn content_hash_in(report: &Value) -> String {
+    report["base"]["content"].as_str().unwrap_or_default().to_owned()
 }
 
 fn outcome(plant: &Plant, report: &Value, took_s: f64) -> Outcome {
@@ -389,7 +403,14 @@ mod tests {
     fn a_file_of_results_is_gone_on_with_after_its_last_whole_line() {
         let plants = plants(&games(), 3).unwrap();
         let (commit, machine) = ("1234".to_owned(), "AMD EPYC".to_owned());
-        let plan = Plan { commit, machine, seconds: 240, more: Vec::new(), plants: plants.clone() };
+        let plan = Plan {
+            commit,
+            content_hash: String::new(),
+            machine,
+            seconds: 240,
+            more: Vec::new(),
+            plants: plants.clone(),
+        };
         let one = outcome(&plants[0], &Value::Null, 1.0);
         let text = format!("{}\n{}\n{{\"plant\":", json!(plan), json!(one));
         assert_eq!(read(&text), Some((plan, vec![one])));
@@ -405,7 +426,8 @@ mod tests {
         let begun = |machine: &str| {
             let plants = plants(&games(), 3).unwrap();
             let (commit, machine) = (super::super::peers::commit(), machine.to_owned());
-            let plan = Plan { commit, machine, seconds: words.seconds, more: Vec::new(), plants };
+            let plan =
+                Plan { commit, content_hash: String::new(), machine, seconds: words.seconds, more: Vec::new(), plants };
             let _ = fs::remove_dir_all(&folder);
             append(&file, &plan).unwrap();
             begin(&words, Path::new("no-program"), &file).map(|(plan, _)| plan.machine)
