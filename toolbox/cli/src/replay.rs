@@ -193,7 +193,7 @@ fn tell(report: &ReplayReport, about: &About) -> std::io::Result<()> {
         skipped => format!(", {skipped} ticks skipped without a state before them"),
     };
     say(format_args!(
-        "{}: {worlds} worlds, {ticks} ticks in {:.1} s{skipped}; {hashes_equal} states are equal, {} worlds go another way; \
+        "{}: {worlds} worlds, {ticks} ticks in {:.1} s{skipped}; {hashes_equal} states are equal, {} worlds diverge; \
          states {:016x}",
         about.game,
         seconds(report.took),
@@ -288,7 +288,7 @@ mod tests {
         check(&[(None, 100)], true);
     }
 
-    /// Promise: where a later build goes another way that is told and is no failure; a world that it cannot make is one.
+    /// Promise: where a later build diverges that is told and is no failure; a world that it cannot make is one.
     #[test]
     fn states_of_another_build_need_not_be_equal() {
         let divergence = divergence(Some(3), 4);

@@ -3,7 +3,7 @@
 //! What entered a world is all that it needs, and what worlds say to each other is among it. So each world is replayed by
 //! itself ([`replayed_worlds`]), worlds are shared out to threads ([`threads`]), and the result is the same on any number of these.
 //! Each hash in the recording is held against the world as it is then; where they differ the world, the ticks between
-//! which it happened, the entities and the components are named ([`difference`]).
+//! which it happened, the entities and the components are named ([`divergence`]).
 //!
 //! ```text
 //! segments -> group of blocks -> every thread, each takes the parts of its worlds: build, load, tick, hash
@@ -16,7 +16,7 @@
 //! which all threads share. With [`ReplayOptions::to_tick`] the recording is read twice: first to find the last group that is wanted.
 //! Allocates freely: nobody waits for it.
 
-mod difference;
+mod divergence;
 mod extent;
 mod replayed_worlds;
 #[cfg(test)]
@@ -40,7 +40,7 @@ use throng_profiler::{Recorder, RecorderControl};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_world::{game_world::ReplayWorker, ids::WorldId, world_builder::Kind};
 
-pub use difference::{Divergence, EntityDifference, WhatDiffers};
+pub use divergence::{DivergedEntity, Divergence, WhatDiffers};
 pub use extent::Extent;
 pub use watch::{DoneTick, ReplayWatch};
 

@@ -20,7 +20,7 @@ use throng_scheduler::Hertz;
 use throng_world::{GameWorld, checkpoint::PlayerEntities, game_world::ReplayWorker, ids::WorldId};
 
 use super::{
-    Gap, ReplayGame, ReplayReport, difference,
+    Gap, ReplayGame, ReplayReport, divergence,
     watch::{DoneTick, ReplayWatch},
 };
 use crate::recording::{Block, CheckpointReason, Group, PartNumbers, RecordedHash, RecordedTicks, WorldPlan};
@@ -196,6 +196,10 @@ impl<'g> ReplayedWorlds<'g> {
                     // The recording's own state: from here on hashes say something again, and the first difference stays.
                     replayed.equal_at = None;
                 }
+                if is_behind(self.to_tick, &world) {
+                    replayed.is_done = true;
+                    return;
+                }
                 replayed.world = Some(world);
                 self.report.worlds += u64::from(!was_there);
                 return;
@@ -227,7 +231,7 @@ impl<'g> ReplayedWorlds<'g> {
                     if let Some(watched) = &mut self.watch {
                         watched.note_done(id, world, &mut self.worker);
                     }
-                    if self.to_tick.is_some_and(|last| world.ticks() > last) {
+                    if is_behind(self.to_tick, world) {
                         replayed.is_done = true;
                         return;
                     }
@@ -264,9 +268,14 @@ impl<'g> ReplayedWorlds<'g> {
             return;
         }
         replayed.has_diverged = true;
-        let divergence = difference::find(world, recorded, (random, &self.parts), replayed.equal_at, self.at_ms);
+        let divergence = divergence::find(world, recorded, (random, &self.parts), replayed.equal_at, self.at_ms);
         self.report.divergences.push(divergence);
     }
+}
+
+/// Whether a world has done the tick that is its last.
+fn is_behind(to_tick: Option<u32>, world: &GameWorld) -> bool {
+    to_tick.is_some_and(|last| world.ticks() > last)
 }
 
 fn note_gap(report: &mut ReplayReport, watch: &mut Option<Watched<'_>>, gap: Gap) {

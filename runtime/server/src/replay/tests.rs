@@ -336,7 +336,7 @@ fn the_first_difference_names_tick_entity_and_component() {
     let luck = std::any::type_name::<Luck>();
     assert_eq!((&divergence.components[..], &entity.components[..]), (&[luck.to_owned()][..], &[luck.to_owned()][..]));
     let told = divergence.to_string();
-    for part in ["(dice) goes another way in tick 33;", luck, &format!("entity {} has another", entity.place)] {
+    for part in ["(dice) diverges in tick 33;", luck, &format!("entity {} has another", entity.place)] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
 }
@@ -408,6 +408,11 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     assert!(report.is_equal() && report.worlds == 2 && report.gaps.is_empty(), "{report:?}");
     // Where a world is loaded its state is held against the one that was there, too.
     assert!(report.ticks + report.ticks_skipped < 280 && report.hashes_equal >= report.ticks, "{report:?}");
+    // What is there begins behind the tick that is to be the last.
+    let options = ReplayOptions { to_tick: Some(5), ..ReplayOptions::default() };
+    let begun_late = RecordingFiles::open(&folder.0).unwrap();
+    let report = game(&folder.0, NEVER).replay(&begun_late, &options).unwrap();
+    assert_eq!((report.worlds, report.ticks), (0, 0), "{report:?}");
     // A file is that segment alone. In one that began late its checkpoints may be behind all its ticks.
     let alone = segments[1..].iter().max_by_key(|segment| ticks_in(&segment.path)).unwrap();
     let report = replay(&alone.path, game(&folder.0, NEVER), 1);

@@ -23,8 +23,8 @@ pub struct RecordingSettings {
     /// alone. Too low → checkpoints are most of what is written; too high → dropping one drops much.
     pub segment_s: u32,
     /// Between two hashes of a world's state, by which a replay is held [s, 0 to 3,600]. Default 5; 0 = in every tick, to find
-    /// the tick in which a replay goes another way. Too low → ticks take longer, 60 ns for each component that counts; too
-    /// high → a replay that goes another way tells so late.
+    /// the tick in which a replay diverges. Too low → ticks take longer, 60 ns for each component that counts; too
+    /// high → a replay that diverges tells so late.
     pub hash_period_s: u32,
     /// What may wait for the recording's thread [MiB, 1 to 16,384]. Default 64.
     /// Too low → parts are lost when the disk stalls; too high → memory, while it does.

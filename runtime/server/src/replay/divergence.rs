@@ -33,7 +33,7 @@ pub struct Divergence {
     /// The recorded build hashed more or fewer components than this one, so which of them differ cannot be said.
     pub other_components: bool,
     /// The first entities that differ, by place.
-    pub entities: Vec<EntityDifference>,
+    pub entities: Vec<DivergedEntity>,
     pub entities_count: usize,
     /// The source of chance has been asked another number of times.
     pub random_differs: bool,
@@ -41,7 +41,7 @@ pub struct Divergence {
 
 /// An entity that is not as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntityDifference {
+pub struct DivergedEntity {
     /// Its place in the world.
     pub place: u32,
     pub what: WhatDiffers,
@@ -76,7 +76,7 @@ pub(super) fn find(
         .map(|(place, what, entity)| {
             let has = entity.map(|entity| world.hash_of_entity(entity)).unwrap_or_default();
             let has = has.into_iter().map(|(name, _)| name.to_owned());
-            EntityDifference { place, what, components: has.filter(|name| components.contains(name)).collect() }
+            DivergedEntity { place, what, components: has.filter(|name| components.contains(name)).collect() }
         })
         .collect();
     Divergence {
@@ -141,7 +141,7 @@ impl Divergence {
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tick = self.ticks.saturating_sub(1);
-        write!(f, "world {} ({}) goes another way ", self.world, self.kind)?;
+        write!(f, "world {} ({}) diverges ", self.world, self.kind)?;
         match self.equal_at {
             Some(_) if self.is_exact() => write!(f, "in tick {tick}")?,
             Some(equal_at) => write!(f, "after tick {}, in tick {tick} at the latest", equal_at.saturating_sub(1))?,
@@ -155,7 +155,7 @@ impl fmt::Display for Divergence {
             [] => {}
             components => write!(f, "; components: {}", components.join(", "))?,
         }
-        for EntityDifference { place, what, components } in &self.entities {
+        for DivergedEntity { place, what, components } in &self.entities {
             write!(f, "; entity {place}")?;
             match what {
                 WhatDiffers::Value if components.is_empty() => write!(f, " has another value")?,
