@@ -36,10 +36,7 @@ pub struct ReplayArguments {
     /// A folder with a recording, of which the newest is taken; or one of its segments.
     #[arg(value_name = "FILE|FOLDER")]
     recording: PathBuf,
-    /// As fast as it goes; the default.
-    #[arg(long, conflicts_with = "real_time")]
-    fast: bool,
-    /// As fast as it was recorded, in steps of about a second.
+    /// At the speed of the recording, in steps of about a second; otherwise as fast as possible.
     #[arg(long)]
     real_time: bool,
     /// Threads that have worlds. The result is the same with any number.
@@ -78,7 +75,7 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
     }
     let options = ReplayOptions {
         threads: arguments.workers.into(),
-        real_time: arguments.real_time && !arguments.fast,
+        real_time: arguments.real_time,
         to_tick: arguments.to_tick,
         world: arguments.world,
     };
@@ -88,17 +85,26 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
     };
     let report = game.replay(&recording, &options)?;
     let capture = arguments.capture.is_some().then(|| game.recorder()).flatten();
-    let capture = capture.map(|recorder| recorder.save_now("the end of a replay")).transpose()?;
-    let capture = capture.map(|saved| saved.path);
+    // What the replay says is worth more than a capture of it, which may not fit on the disk.
+    let capture = capture.map(|recorder| recorder.save_now("the end of a replay").map(|saved| saved.path)).transpose();
+    let saved = capture.as_ref().ok().cloned().flatten();
     if arguments.json {
-        say(as_json(&report, recording.about(), capture))?;
+        say(as_json(&report, recording.about(), saved))?;
     } else {
         tell(&report, recording.about())?;
-        if let Some(path) = capture {
+        if let Some(path) = saved {
             say(format_args!("capture: {}", path.display()))?;
         }
     }
-    verdict(&report, &options).map_err(|why| format!("{}: {why}", arguments.recording.display()).into())
+    match (verdict(&report, &options), capture) {
+        (Ok(Verdict::Failed), Err(error)) => {
+            remark(format_args!("no capture: {error}"));
+            Ok(Verdict::Failed)
+        }
+        (Ok(_), Err(error)) => Err(format!("no capture: {error}").into()),
+        (Ok(verdict), Ok(_)) => Ok(verdict),
+        (Err(why), _) => Err(format!("{}: {why}", arguments.recording.display()).into()),
+    }
 }
 
 /// Of another build hashes need not hold, and worlds that cannot be made are still a failure.
@@ -110,11 +116,16 @@ fn verdict(report: &ReplayReport, options: &ReplayOptions) -> Result<Verdict, St
     if !report.failures.is_empty() || !(report.divergences.is_empty() || report.is_other_build) {
         return Ok(Verdict::Failed);
     }
-    match (ticks, options.world) {
-        (0, Some(world)) if ticks_skipped == 0 => {
+    match (ticks, options.world, options.to_tick) {
+        (0, _, Some(last)) => {
+            return Err(format!(
+                "no tick up to {last} was replayed: what is there of its worlds begins later, or has no state before it"
+            ));
+        }
+        (0, Some(world), None) if ticks_skipped == 0 => {
             return Err(format!("no tick of world {world} was replayed; without --world all worlds are"));
         }
-        (0, _) => return Err("no tick was replayed".to_owned()),
+        (0, ..) => return Err("no tick was replayed".to_owned()),
         _ if report.skips_too_much() => {
             return Err(format!("{ticks_skipped} of {} ticks have no state before them", ticks + ticks_skipped));
         }
@@ -323,7 +334,7 @@ mod tests {
         check(100, 12, 1, &all, Some("12 of 112 ticks have no state before them"));
         check(100, 0, 0, &all, Some("shorter than hash_period_s"));
         check(61, 0, 0, &to_tick, None);
-        check(0, 0, 0, &to_tick, Some("no tick was replayed"));
+        check(0, 0, 0, &to_tick, Some("no tick up to 60 was replayed"));
         check(0, 0, 0, &of_world, Some("no tick of world 5.7 was replayed; without --world all worlds are"));
         check(0, 9, 0, &of_world, Some("no tick was replayed"));
     }
