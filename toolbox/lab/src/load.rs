@@ -11,7 +11,8 @@
 //!
 //! However a run ends, it reports. One that cannot be filled has no window, fails, and says who is missing and why; one
 //! whose server or bots end before their time, or badly, fails, says how they ended, and has the figures that there are.
-//! Without a report is only what never began: a server that does not get ready, bots that cannot be started.
+//! Without a report is only what never began: a server that does not get ready, bots that cannot be started, a stop before all bots
+//! play.
 //!
 //! Both processes get one private key, made here, through their environment: a command line can be read by
 //! every user of the host.
@@ -188,12 +189,13 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
         // Here there is no run for it to be told in; who looks into the folder then finds all of it.
         let _ = wait_for_crash_report(folder, server.child.pid());
     }
-    let address = ready?;
+    let address = ready.inspect_err(|_| drop(server.finish()))?;
     let told = |key: &str| server.ready.get(key).and_then(Value::as_str).map(str::to_owned);
     progress(Progress::ServerReady { admin_address: told("admin_address"), play_url: told("play_url") });
     // Bots are players from elsewhere: a worker of the server that wakes must not wait until one's turn is over.
     let joining = ["--connect", &address, "--players", &plan.players.to_string(), "--low-priority"].map(str::to_owned);
-    let bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat())?;
+    let bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat());
+    let bots = bots.inspect_err(|_| drop(server.finish()))?;
 
     let began = Instant::now();
     let mut course =
@@ -366,13 +368,16 @@ impl Course<'_> {
 
     /// Ends both processes, puts together what there is to say, and judges it.
     fn finish(mut self, played: Result<Option<NotFilled>, LoadError>) -> Result<LoadRun, LoadError> {
-        let (not_filled, mut ended_early) = match played {
-            Ok(not_filled) => (not_filled, None),
-            Err(error) => (None, Some(self.early_end(error)?)),
+        let played = match played {
+            Ok(not_filled) => Ok((not_filled, None)),
+            Err(error) => self.early_end(error).map(|ended| (None, Some(ended))),
         };
         self.during = "stopping";
         let last_status = self.bots.last_status.clone();
-        let Ending { report, fault } = self.bots.finish();
+        // Whatever there is to say of it: a server that were killed would leave the report of a death.
+        let (of_bots, of_server) = (self.bots.finish(), self.server.finish());
+        let (not_filled, mut ended_early) = played?;
+        let Ending { report, fault } = of_bots;
         // Bots of which none got in have no report, nor have those that died; their last status has the same figures.
         let bots_report = report.or_else(|| last_status.as_ref().and_then(Value::as_object).cloned());
         if let Some(fault) = fault
@@ -385,7 +390,7 @@ impl Course<'_> {
                 ended_early = Some(self.early_end(fault)?);
             }
         }
-        let Ending { report: server_report, fault } = self.server.finish();
+        let Ending { report: server_report, fault } = of_server;
         let is_told = ended_early.as_ref().is_some_and(|ended| ended.process == "serve");
         if let Some(fault) = fault
             && !is_told

@@ -23,6 +23,11 @@ const BOTS: &str = r#"
     echo "{\"report\":{\"players_connected\":4,\"disconnects\":0,\"state_errors\":0,\"arguments\":\"$*\"}}"
 "#;
 
+/// A server that can be used.
+const READY: &str = r#"
+    echo '{"ready":{"address":"127.0.0.1:40123","admin_address":null,"version":"9.8.7","commit":"0123456789ab"}}'
+"#;
+
 struct StandIn {
     folder: PathBuf,
     plan: LoadPlan,
@@ -399,8 +404,8 @@ fn a_missing_executable_is_named() {
 
 #[test]
 fn a_stop_before_all_are_in_ends_the_run_and_its_children() {
-    // Written before it says that it is ready: the stop kills it as soon as it has.
-    let server = format!("echo $$ > \"$0.pid\"\n{SERVER}");
+    // It says goodbye as a server does that saves.
+    let server = format!("echo $$ > \"$0.pid\"\n{READY}while read order; do :; done\necho saved > \"$0.saved\"\n");
     let bots = "while read order; do :; done";
     let stand_in = StandIn::new("stop", &server, bots);
     let stop = StopFlag::new().unwrap();
@@ -412,4 +417,5 @@ fn a_stop_before_all_are_in_ends_the_run_and_its_children() {
     assert!(matches!(error, Err(LoadError::Interrupted)));
     let pid = std::fs::read_to_string(stand_in.folder.join("throng.pid")).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "the server outlived the run");
+    assert!(stand_in.folder.join("throng.saved").exists(), "the server was killed, and not told to stop");
 }
