@@ -15,7 +15,7 @@ use std::{
 use throng_lab::{
     daily::{DayFolder, DayReport, DayRun, DayVerdict, RECORDINGS, write_index},
     history::{self, OwnHistory},
-    load::LoadRun,
+    load::{LoadError, LoadRun},
     shell::shell_word,
 };
 use throng_platform::signals::{self, StopFlag};
@@ -63,7 +63,9 @@ fn play_day(
         let row = match made {
             Ok(row) => row,
             // It was stopped before there was anything to tell.
-            Err(_) if report.interrupted => DayRun::to_come(game, scenario),
+            Err(error) if matches!(error.downcast_ref(), Some(LoadError::Interrupted)) => {
+                DayRun::to_come(game, scenario)
+            }
             Err(error) => {
                 remark(format_args!("FAIL {error}"));
                 DayRun::without_report(game, scenario, error.to_string(), day, executable.name)
@@ -121,14 +123,17 @@ fn one_run(
 ) -> Result<DayRun, Box<dyn Error>> {
     let folder = day.of_run(played.game.name(), played.arguments.scenario.name);
     let recordings = folder.join(RECORDINGS);
-    let (run, html) = measure(arguments, played, &folder, Some(&recordings))?;
-    tell_run(&run, &html, executable);
-    // A run that was measured is no worse for a history that cannot be written or read.
+    let (run, written) = measure(arguments, played, &folder, Some(&recordings))?;
+    tell_run(&run, executable);
+    // A run that was measured is no worse for a report or a history that cannot be written or read.
+    let note = |what: &str, error: &dyn Error| {
+        remark(format_args!("note {}, {}: {what}: {error}", run.report.game, run.report.scenario));
+    };
+    if let Err(error) = written {
+        note("without its own page", &error);
+    }
     let history = own_history(arguments, &run).unwrap_or_else(|error| {
-        remark(format_args!(
-            "note {}, {}: not held against its own history: {error}",
-            run.report.game, run.report.scenario
-        ));
+        note("not held against its own history", &*error);
         None
     });
     Ok(DayRun::of(&run, day, history, executable.name))

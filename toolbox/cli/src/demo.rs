@@ -7,7 +7,7 @@ use throng_lab::report;
 
 use crate::{
     executable::Executable,
-    load::{SavesWord, keep, plan, run_plan, tell},
+    load::{SavesWord, plan, run_plan, set_folders, tell},
     outcome::CommandResult,
     output::remark,
     played::Played,
@@ -65,11 +65,13 @@ pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable
         plan.serve_arguments.extend(words.map(String::from));
     }
     plan.until_stopped = arguments.seconds.is_none();
-    arguments.saves.tell(&mut plan, &arguments.report)?;
-    keep(&mut plan, &arguments.report, None, None);
+    arguments.saves.prepare(&mut plan, &arguments.report)?;
+    set_folders(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
-    let files = report::write(&mut run, &arguments.report)?;
+    let written = report::write(&mut run, &arguments.report);
     // The settings of its server: those of this folder.
     uploads::push_report(None, &arguments.report);
-    tell(&run, &files.html, arguments.json, executable)
+    let verdict = tell(&run, arguments.json, executable)?;
+    written?;
+    Ok(verdict)
 }

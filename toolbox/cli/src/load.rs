@@ -126,8 +126,8 @@ enum SavesWhere {
 }
 
 impl SavesWord {
-    /// Tells the server of a plan.
-    pub fn tell(&self, plan: &mut LoadPlan, report: &Path) -> Result<(), String> {
+    /// Tells the server of a plan where it saves, and removes what an earlier run has saved in the report's folder.
+    pub fn prepare(&self, plan: &mut LoadPlan, report: &Path) -> Result<(), String> {
         let saves = self.saves.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         plan.conditions.insert(condition::SAVES.to_owned(), saves);
         let folder = match self.saves {
@@ -166,15 +166,16 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
         earlier.check_load(&WantedLoad { game, scenario, players: *players, npcs })?;
     }
     let folder = arguments.report.clone().unwrap_or_else(|| REPORT.into());
-    let (run, html) = measure(&arguments, played, &folder, None)?;
+    let (run, written) = measure(&arguments, played, &folder, None)?;
     let kept = keep_in_history(&arguments, &run);
     if let Some(earlier) = earlier {
         tell_against(&run, &earlier);
     }
     uploads::push_report(arguments.config.as_deref(), &folder);
-    let verdict = tell(&run, &html, arguments.json, executable)?;
+    let verdict = tell(&run, arguments.json, executable)?;
     // Last, since a run is worth its figures wherever it cannot be kept.
     kept?;
+    written?;
     Ok(verdict)
 }
 
@@ -194,14 +195,14 @@ pub fn keep_in_history(arguments: &LoadArguments, run: &LoadRun) -> Result<Optio
     Ok(kept)
 }
 
-/// One run, with its report in this folder. Returns its page, too. `recordings`: where the server records what enters its
-/// worlds.
+/// One run, and whether its report is in this folder: where that cannot be written there are figures all the same. `recordings`: where
+/// the server records what enters its worlds.
 pub fn measure(
     arguments: &LoadArguments,
     played: &Played<'_>,
     folder: &Path,
     recordings: Option<&Path>,
-) -> Result<(LoadRun, PathBuf), Box<dyn std::error::Error>> {
+) -> Result<(LoadRun, Result<(), report::ReportError>), Box<dyn std::error::Error>> {
     report::make_folder(folder)?;
     let is_a_look = arguments.seconds < MEASURED_S_MIN;
     let settle_s_max = arguments.settle_s_max.unwrap_or(if is_a_look { 0 } else { LoadPlan::SETTLE_S_MAX });
@@ -236,11 +237,11 @@ pub fn measure(
         plan.serve_arguments.extend(["--record".to_owned(), recordings.display().to_string()]);
         plan.conditions.insert(condition::RECORDING.to_owned(), "on".to_owned());
     }
-    arguments.saves.tell(&mut plan, folder)?;
-    keep(&mut plan, folder, arguments.captures.clone(), arguments.crashes.clone());
+    arguments.saves.prepare(&mut plan, folder)?;
+    set_folders(&mut plan, folder, arguments.captures.clone(), arguments.crashes.clone());
     let mut run = run_plan(&plan)?;
-    let html = report::write(&mut run, folder)?.html;
-    Ok((run, html))
+    let written = report::write(&mut run, folder).map(drop);
+    Ok((run, written))
 }
 
 /// What each subsystem took in both runs, on stderr: the last line of stdout is the report's. Nothing here takes away what came of the run.
@@ -304,7 +305,7 @@ pub fn plan(played: &Played<'_>, seconds: u32, settle_s_max: u32) -> Result<Load
 }
 
 /// Has the server keep captures and crash reports: in the report's folder, unless others are named.
-pub fn keep(plan: &mut LoadPlan, report: &Path, captures: Option<PathBuf>, crashes: Option<PathBuf>) {
+pub fn set_folders(plan: &mut LoadPlan, report: &Path, captures: Option<PathBuf>, crashes: Option<PathBuf>) {
     let captures = captures.unwrap_or_else(|| report.join("captures"));
     let crashes = crashes.unwrap_or_else(|| report.join(CRASHES));
     let named = |folder: &Path| folder.display().to_string();
@@ -368,8 +369,8 @@ fn figures(last: &Second) -> String {
 }
 
 /// Prints the outcome: bars for a person, everything for a program.
-pub fn tell(run: &LoadRun, html: &Path, json: bool, executable: Executable) -> CommandResult {
-    tell_run(run, html, executable);
+pub fn tell(run: &LoadRun, json: bool, executable: Executable) -> CommandResult {
+    tell_run(run, executable);
     if json {
         say(serde_json::to_string(&run.report)?)?;
     }
@@ -377,7 +378,7 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool, executable: Executable) -> C
 }
 
 /// What came of a run, for a person.
-pub fn tell_run(run: &LoadRun, html: &Path, executable: Executable) {
+pub fn tell_run(run: &LoadRun, executable: Executable) {
     if let Some(not_filled) = &run.report.not_filled {
         remark(format_args!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words));
     }
@@ -406,5 +407,7 @@ pub fn tell_run(run: &LoadRun, html: &Path, executable: Executable) {
             executable.name
         ));
     }
-    remark(format_args!("report: {}", html.display()));
+    if let Some(page) = &run.report.report {
+        remark(format_args!("report: {page}"));
+    }
 }

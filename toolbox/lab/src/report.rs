@@ -57,10 +57,18 @@ pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
 }
 
 /// Writes both files into `folder`, which is made if it is missing, and notes the page's path in the run's report.
+///
+/// # Errors
+/// If they cannot be written. The run then names no page.
 pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportError> {
-    let machine = Machine::here();
     let files = ReportFiles::within(folder);
     run.report.report = Some(files.html.display().to_string());
+    write_files(run, folder, &files).inspect_err(|_| run.report.report = None)?;
+    Ok(files)
+}
+
+fn write_files(run: &mut LoadRun, folder: &Path, files: &ReportFiles) -> Result<(), ReportError> {
+    let machine = Machine::here();
     run.report.more.insert("machine".to_owned(), serde_json::to_value(&machine)?);
 
     // Before this run's report takes the place of one that is compared.
@@ -74,8 +82,7 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
         object.insert("window".to_owned(), json!({"begin": run.window.start, "end": run.window.end}));
         object.insert("by_second".to_owned(), serde_json::to_value(&run.seconds)?);
     }
-    files.write(folder, &object, &html)?;
-    Ok(files)
+    files.write(folder, &object, &html)
 }
 
 #[cfg(test)]
