@@ -31,7 +31,7 @@ pub enum AgainstError {
     #[error("--against {}: that run {why}; name one that came to its end", path.display())]
     NotWhole { path: PathBuf, why: &'static str },
     #[error(
-        "--against {}: does not say what a tick took: it is no report of a load run, or of one whose server recorded nothing; name another",
+        "--against {}: does not say what a tick took: it is no report of a load run, or of one whose server ran without its flight recorder; name another",
         path.display()
     )]
     NoTimes { path: PathBuf },
@@ -128,17 +128,14 @@ impl EarlierReport {
         if theirs.has_load_of(&ours) {
             return Ok(());
         }
-        let way_out = if theirs.game == ours.game {
-            let wanted_there =
-                |key: &str, there: u64| theirs.conditions.get(key).cloned().unwrap_or_else(|| there.to_string());
-            let npcs = wanted_there(condition::NPCS, theirs.npcs);
-            let npcs_here = ours.conditions.get(condition::NPCS).cloned().unwrap_or_else(|| ours.npcs.to_string());
-            let npcs = if npcs == npcs_here { String::new() } else { format!(" --npcs {npcs}") };
-            let players = wanted_there(condition::PLAYERS, theirs.players_connected);
-            format!("say --scenario {} --players {players}{npcs}", theirs.scenario)
-        } else {
-            format!("play {}", theirs.game)
-        };
+        let wanted_there =
+            |key: &str, there: u64| theirs.conditions.get(key).cloned().unwrap_or_else(|| there.to_string());
+        let npcs = wanted_there(condition::NPCS, theirs.npcs);
+        let npcs_here = ours.conditions.get(condition::NPCS).cloned().unwrap_or_else(|| ours.npcs.to_string());
+        let npcs = if npcs == npcs_here { String::new() } else { format!(" --npcs {npcs}") };
+        let players = wanted_there(condition::PLAYERS, theirs.players_connected);
+        let words = format!("say --scenario {} --players {players}{npcs}", theirs.scenario);
+        let way_out = if theirs.game == ours.game { words } else { format!("play {}, and {words}", theirs.game) };
         Err(AgainstError::OtherLoad {
             path: self.path.clone(),
             theirs: theirs.load_in_words(),
@@ -243,7 +240,11 @@ mod tests {
             "{\"passed\":true}",
             "report.json: does not say what a tick took: it is no report of a load",
         );
-        refused("nothing-recorded", &with("categories_us_per_tick", json!({})), "of one whose server recorded nothing");
+        refused(
+            "nothing-recorded",
+            &with("categories_us_per_tick", json!({})),
+            "of one whose server ran without its flight recorder",
+        );
         refused("broken", "{\"ticks\":7", "is no report of a load run: EOF while parsing");
         refused("other-types", &with("ticks", "seven".into()), "is no report of a load run: invalid type: string");
         refused(
@@ -342,7 +343,7 @@ mod tests {
         refused(WantedLoad { players: 500, ..same }, &["say --scenario usual --players 10, or name a report"]);
         refused(WantedLoad { npcs: Some(21), ..same }, &["say --scenario usual --players 10 --npcs 20, or"]);
         refused(WantedLoad { scenario: "dark-zone", ..same }, &["say --scenario usual --players 10, or"]);
-        refused(WantedLoad { game: "frontier", ..same }, &["play precinct, or name a report"]);
+        refused(WantedLoad { game: "frontier", ..same }, &["play precinct, and say --scenario"]);
 
         // Where the report says how many were wanted, those count, however many there were.
         let mut wanted = figures();

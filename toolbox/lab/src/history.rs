@@ -29,8 +29,8 @@ pub struct Kept {
     pub record: Record,
 }
 
-/// Keeps a run in a history. None is kept of a run that was not whole, whose server recorded nothing, or that had faults injected: it
-/// says nothing of what a tick takes.
+/// Keeps a run in a history. None is kept of a run that was not whole, whose server ran without its flight recorder, or that had faults
+/// injected: it says nothing of what a tick takes.
 pub fn keep(run: &LoadRun, folder: &Path) -> Result<Option<Kept>, StoreError> {
     // As the report has it, if one was written: a second calibration would say something else on a busy host.
     let told = run.report.more.get("machine").map(|told| serde_json::from_value(told.clone())).transpose()?;

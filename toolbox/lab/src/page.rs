@@ -181,7 +181,7 @@ pub(crate) fn chart(chart: &Chart) -> Markup {
 }
 
 /// What a tick of a world costs: game, engine and kernel, by category and by subsystem, the costliest first; nothing if
-/// the server recorded nothing.
+/// the server ran without its flight recorder.
 fn tick_time(run: &LoadRun) -> Markup {
     let figures_of = |key: &str| -> Vec<(String, f64)> {
         let object = run.report.more.get(key).and_then(Value::as_object);

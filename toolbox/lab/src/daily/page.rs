@@ -9,7 +9,7 @@ use super::day::DayReport;
 use super::folder::INDEX;
 use super::row::{DayDeath, DayRun, DayVerdict, WorstFrame};
 use crate::document::{Heading, document};
-use crate::history::{OwnHistory, ToldChange};
+use crate::history::OwnHistory;
 use crate::page::{machine_rows, number};
 
 pub(super) fn page(report: &DayReport) -> String {
@@ -109,14 +109,8 @@ fn against_history(history: &OwnHistory) -> Markup {
             div { (format!("{percent:+.1} %")) " of the usual " (number(usual_us)) " µs" }
         }
         div { (history.runs) " runs of " (history.commits) " commits" }
-        @for change in &history.changes { div { (told(change)) } }
+        @for change in &history.changes { div { (change.in_words()) } }
     }
-}
-
-fn told(change: &ToldChange) -> String {
-    let ToldChange { subsystem, verdict, change_percent, good_commit, bad_commit, .. } = change;
-    let (verdict, percent) = (verdict.name(), change_percent.abs());
-    format!("{subsystem} {verdict} by {percent:.1} % after {good_commit}, by {bad_commit} at the latest")
 }
 
 fn worst_frame(worst: &WorstFrame) -> Markup {
