@@ -4,13 +4,16 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::content_hash::{content_hash, text_hash};
 use super::{BinaryError, SHORT_LETTERS};
 
 /// Programs that are kept, of some 100 MB each; those that were not used for longest go.
 const PROGRAMS_MAX: usize = 20;
+/// Whoever began with a program may still start it anew for each pair: none goes that was asked for since then. Hundreds of runs by
+/// `--repeat` take some hours.
+const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
 
 /// What a program is kept under.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +118,9 @@ fn sweep(programs: &Path) {
         .collect();
     all.sort();
     let too_many = all.len().saturating_sub(PROGRAMS_MAX);
-    all[..too_many].iter().for_each(|(_, path)| drop(fs::remove_dir_all(path)));
+    let in_use_since = SystemTime::now() - MAY_BE_IN_USE;
+    let to_go = all[..too_many].iter().take_while(|(used, _)| *used < in_use_since);
+    to_go.for_each(|(_, path)| drop(fs::remove_dir_all(path)));
 }
 
 #[cfg(test)]
@@ -142,19 +147,26 @@ mod tests {
     fn programs_that_were_used_long_ago_make_room() {
         let programs = std::env::temp_dir().join(format!("throng-preflight-sweep-{}", std::process::id()));
         let _ = fs::remove_dir_all(&programs);
-        for number in 0..PROGRAMS_MAX + 2 {
+        let used_at = |number: usize, at: SystemTime| {
             let path = programs.join(format!("{number:012}-1.95.0"));
             fs::create_dir_all(&path).unwrap();
-            let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(number as u64);
             File::open(&path).unwrap().set_modified(at).unwrap();
-        }
+        };
+        let left = || {
+            let entries = fs::read_dir(&programs).unwrap();
+            let mut left: Vec<String> =
+                entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+            left.sort();
+            left
+        };
+        (0..PROGRAMS_MAX + 2)
+            .for_each(|number| used_at(number, SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64)));
         sweep(&programs);
-        let mut left: Vec<String> = fs::read_dir(&programs)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        left.sort();
+        assert_eq!((left().len(), left()[0].as_str()), (PROGRAMS_MAX, "000000000002-1.95.0"), "{:?}", left());
+        // Somebody may be at each of these.
+        (2..PROGRAMS_MAX + 5).for_each(|number| used_at(number, SystemTime::now()));
+        sweep(&programs);
+        assert_eq!(left().len(), PROGRAMS_MAX + 3, "{:?}", left());
         fs::remove_dir_all(&programs).unwrap();
-        assert_eq!((left.len(), left[0].as_str()), (PROGRAMS_MAX, "000000000002-1.95.0"), "{left:?}");
     }
 }
