@@ -23,8 +23,8 @@ use super::{DoneTick, Extent, OtherGame, ReplayGame, ReplayOptions, ReplayReport
 use crate::{
     lifecycle::NewWorld,
     recording::{
-        Block, FaultKind, FileFault, Group, RecordingControl, RecordingFiles, SegmentFault, SegmentReader, WorldPlan,
-        segments_in,
+        Block, FaultKind, FileFault, Group, RecordingControl, RecordingFiles, SegmentFault, SegmentFile, SegmentReader,
+        WorldPlan, segments_in,
     },
     report::Build,
     server::Server,
@@ -360,12 +360,17 @@ fn a_build_with_other_components_names_none() {
     assert!(told.contains("hashed other components") && !told.contains("Luck"), "{told}");
 }
 
-/// Segments can be dropped, and what is missing is told; worlds are picked up from their next checkpoints.
-#[test]
-fn later_segments_can_be_replayed_without_the_earlier_ones() {
-    let folder = record("segments", 140, Duration::from_millis(30), true);
+/// Two worlds of 140 ticks each, in three segments or more.
+fn record_segments(name: &str) -> (Folder, Vec<SegmentFile>) {
+    let folder = record(name, 140, Duration::from_millis(30), true);
     let segments = segments_in(&folder.0).unwrap();
     assert!(segments.len() >= 3, "{segments:?}");
+    (folder, segments)
+}
+
+#[test]
+fn the_extent_counts_what_a_replay_does() {
+    let (folder, _) = record_segments("extent");
     let whole = replay(&folder.0, game(&folder.0, NEVER), 1);
     assert!(whole.is_equal() && whole.ticks == 280 && whole.worlds == 2, "{whole:?}");
     let recording = RecordingFiles::open(&folder.0).unwrap();
@@ -374,18 +379,29 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     assert!(first.ticks_at_first > 0 && first.ticks_after > 0, "{first:?}");
     let begin = Extent::of(&recording, 0, 1_500);
     assert_eq!((begin.ticks_at_first, begin.ticks_after), (0, first.ticks_at_first), "the same groups");
+}
+
+#[test]
+fn who_watches_a_replay_ends_it_with_a_group() {
+    let (folder, _) = record_segments("watcher-ends");
+    let recording = RecordingFiles::open(&folder.0).unwrap();
     let mut wants = Wants { ticks: 1, ..Wants::default() };
     game(&folder.0, NEVER).replay_watched(&recording, &ReplayOptions::default(), &mut wants).unwrap();
     assert!((1..280).contains(&wants.done), "it ends with the group: {}", wants.done);
-    let ticks_in = |path: &Path| Extent::of(&RecordingFiles::open(path).unwrap(), 0, u32::MAX).ticks_after;
-    // In the middle, and then at the beginning.
-    fs::rename(&segments[1].path, folder.0.join("away")).unwrap();
+}
+
+/// Promise: what is missing is told, and worlds are picked up from their next checkpoints.
+#[test]
+fn a_segment_that_is_missing_in_the_middle_is_a_gap() {
+    let (folder, segments) = record_segments("middle-missing");
+    fs::remove_file(&segments[1].path).unwrap();
     let report = replay(&folder.0, game(&folder.0, NEVER), 2);
     assert!(report.is_equal() && report.ticks < 280, "{report:?}");
     assert!(
         report.ticks_skipped > 0 && report.gaps_count == 2 && report.gaps.len() == 2 && report.worlds == 4,
         "{report:?}"
     );
+    assert_eq!(report.faults.iter().map(|fault| &fault.what).collect::<Vec<_>>(), [&FaultKind::Missing { from: 2 }]);
     let extent = Extent::of(&RecordingFiles::open(&folder.0).unwrap(), 0, u32::MAX);
     let of_extent = (extent.ticks_after, extent.ticks_skipped, &extent.faults);
     assert_eq!(
@@ -401,8 +417,12 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
         let (last, next) = (before.iter().rfind(of_it).unwrap().1, after.iter().find(of_it).unwrap().1);
         assert!(next > last + 1, "{world}: {last}, {next}");
     }
-    assert_eq!(report.faults.iter().map(|fault| &fault.what).collect::<Vec<_>>(), [&FaultKind::Missing { from: 2 }]);
-    fs::rename(folder.0.join("away"), &segments[1].path).unwrap();
+}
+
+/// Promise: the oldest segments can be dropped, and what is left is all that there is: it has no gap.
+#[test]
+fn later_segments_can_be_replayed_without_the_earlier_ones() {
+    let (folder, segments) = record_segments("first-missing");
     fs::remove_file(&segments[0].path).unwrap();
     let report = replay(&folder.0, game(&folder.0, NEVER), 2);
     assert!(report.is_equal() && report.worlds == 2 && report.gaps.is_empty(), "{report:?}");
@@ -410,10 +430,16 @@ fn later_segments_can_be_replayed_without_the_earlier_ones() {
     assert!(report.ticks + report.ticks_skipped < 280 && report.hashes_equal >= report.ticks, "{report:?}");
     // What is there begins behind the tick that is to be the last.
     let options = ReplayOptions { to_tick: Some(5), ..ReplayOptions::default() };
-    let begun_late = RecordingFiles::open(&folder.0).unwrap();
-    let report = game(&folder.0, NEVER).replay(&begun_late, &options).unwrap();
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let report = game(&folder.0, NEVER).replay(&recording, &options).unwrap();
     assert_eq!((report.worlds, report.ticks), (0, 0), "{report:?}");
-    // A file is that segment alone. In one that began late its checkpoints may be behind all its ticks.
+}
+
+/// Promise: a file is that segment alone. In one that began late its checkpoints may be behind all its ticks.
+#[test]
+fn a_segment_is_replayed_by_itself() {
+    let (folder, segments) = record_segments("alone");
+    let ticks_in = |path: &Path| Extent::of(&RecordingFiles::open(path).unwrap(), 0, u32::MAX).ticks_after;
     let alone = segments[1..].iter().max_by_key(|segment| ticks_in(&segment.path)).unwrap();
     let report = replay(&alone.path, game(&folder.0, NEVER), 1);
     assert!(report.is_equal() && report.worlds == 2 && report.ticks > 0, "{report:?}");
