@@ -28,7 +28,6 @@ fn report_of(ai: f64, net: f64, pairs: usize) -> PreflightReport {
         scopes: [2e5, ai].map(|ns| [("ai.plan.search".to_owned(), ("ai.plan".to_owned(), 40, ns as u64))].into()),
         scopes_steps: 20,
         units_per_step: 1,
-        ..PairFigures::default()
     };
     let plan = PreflightPlan {
         arguments: ["--game", "meadow"].map(str::to_owned).to_vec(),
