@@ -15,7 +15,7 @@
 use glam::{UVec3, Vec2, Vec3, Vec3A};
 use rerecast::{
     Aabb3d, AreaType, BuildContoursFlags, Contour, ContourSet, ConvexVolume, HeightfieldBuilder, PolygonNavmesh,
-    TriMesh,
+    RegionVertexId, TriMesh,
 };
 use throng_profiler::scoped;
 
@@ -204,7 +204,7 @@ pub(super) fn polygons_of_ground(
         let error_max = settings.outline_error_cells_max * share;
         ground.build_contours(error_max, 0, BuildContoursFlags::default())
     };
-    if let Ok(polygons) = outlines(1.0).into_polygon_mesh(CORNERS_MAX) {
+    if let Ok(polygons) = polygons_of(outlines(1.0)) {
         return Ok(polygons);
     }
     // An outline that is simplified too much may cross itself, and Recast makes nothing at all of a level that has one. Now
@@ -214,11 +214,22 @@ pub(super) fn polygons_of_ground(
     let all = std::mem::take(&mut contours.contours);
     let has_polygons = |contour: &Contour| {
         let alone = ContourSet { contours: vec![contour.clone()], ..contours.clone() };
-        alone.into_polygon_mesh(CORNERS_MAX).is_ok()
+        polygons_of(alone).is_ok()
     };
     let sound = all.into_iter().filter(has_polygons).collect();
     contours.contours = sound;
-    contours.into_polygon_mesh(CORNERS_MAX).map_err(|error| failed("making polygons", &error))
+    polygons_of(contours)
+}
+
+/// Polygons of outlines. Corners that only the border of an extent has made stay in them.
+///
+/// Recast takes such a corner off its polygons. The search for the hole that this leaves never ends in rerecast 0.5.0 if the edges around
+/// it do not come in their order (`remove_vertex` in its `poly_mesh.rs`), and it drops others. Where the corner stays, an edge on a side
+/// is two, and what lies behind a side is found by place.
+fn polygons_of(mut outlines: ContourSet) -> Result<PolygonNavmesh, BakeError> {
+    let corners = outlines.contours.iter_mut().flat_map(|contour| &mut contour.vertices);
+    corners.for_each(|(_, bits)| *bits &= !RegionVertexId::BORDER_VERTEX.bits());
+    outlines.into_polygon_mesh(CORNERS_MAX).map_err(|error| failed("making polygons", &error))
 }
 
 fn failed(step: &'static str, error: &dyn std::fmt::Display) -> BakeError {
@@ -295,7 +306,25 @@ pub(super) fn on_ground(level: &LevelGeometry, corner: Vec3, settings: &BakeSett
 
 #[cfg(test)]
 mod tests {
+    use glam::U16Vec3;
+
     use super::*;
+
+    /// Promise: a corner that the border has made cannot keep a thread for ever.
+    #[test]
+    fn a_corner_of_the_border_stays_in_its_polygon() {
+        let corners = [[0, 2], [2, 4], [4, 4], [6, 2], [4, 0], [2, 0]];
+        let vertices = corners.map(|[x, z]| (U16Vec3::new(x, 0, z), 0));
+        let mut outline = Contour { vertices: vertices.to_vec(), ..Contour::default() };
+        outline.vertices[3].1 |= RegionVertexId::BORDER_VERTEX.bits();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let outlines = ContourSet { contours: vec![outline], border_size: 1, ..ContourSet::default() };
+            done.send(polygons_of(outlines).map(|mesh| mesh.polygons().map(|corners| corners.count()).sum::<usize>()))
+        });
+        let corners = is_done.recv_timeout(std::time::Duration::from_secs(60)).expect("it ends").unwrap();
+        assert_eq!(corners, 6);
+    }
 
     fn solid(min: [f32; 3], max: [f32; 3]) -> Aabb {
         Aabb::new(Vec3::from_array(min), Vec3::from_array(max))
