@@ -69,8 +69,10 @@ pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable
     set_folders(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
     let written = report::write(&mut run, &arguments.report);
-    // The settings of its server: those of this folder.
-    uploads::push_report(None, &arguments.report);
+    if written.is_ok() {
+        // The settings of its server: those of this folder.
+        uploads::push_report(None, &arguments.report);
+    }
     let verdict = tell(&run, arguments.json, executable)?;
     written?;
     Ok(verdict)

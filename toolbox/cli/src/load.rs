@@ -171,7 +171,9 @@ pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable
     if let Some(earlier) = earlier {
         tell_against(&run, &earlier);
     }
-    uploads::push_report(arguments.config.as_deref(), &folder);
+    if written.is_ok() {
+        uploads::push_report(arguments.config.as_deref(), &folder);
+    }
     let verdict = tell(&run, arguments.json, executable)?;
     // Last, since a run is worth its figures wherever it cannot be kept.
     kept?;

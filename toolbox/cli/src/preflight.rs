@@ -115,7 +115,11 @@ fn find_both(
 ) -> Result<(PathBuf, PathBuf), BinaryError> {
     let cache = arguments.cache.clone().unwrap_or_else(Builder::default_cache);
     let builder = Builder { name: executable.name.to_owned(), here: ".".into(), cache };
-    let find = |side, text: &str| builder.find(side, text, stop, &mut |words: String| remark(words));
+    let find = |side, text: &str| {
+        let found = builder.find(side, text, stop, &mut |words: String| remark(words));
+        // Ctrl-C reaches git as well, and that is no mistake in a revision.
+        if stop.requested() { Err(BinaryError::Stopped) } else { found }
+    };
     let base = find(Side::Base, &arguments.base)?;
     let change = if arguments.change == arguments.base { base.clone() } else { find(Side::Change, &arguments.change)? };
     Ok((base, change))
@@ -206,7 +210,7 @@ fn check_recordings(arguments: &PreflightArguments, played: &Played<'_>, games: 
 fn run_each(plans: &[PreflightPlan], arguments: &PreflightArguments, stop: &StopFlag) -> CommandResult {
     let (mut reports, mut folders) = (Vec::new(), Vec::new());
     let mut failures: Vec<String> = Vec::new();
-    for plan in plans {
+    for (number, plan) in (1..).zip(plans) {
         let folder = match &plan.recording {
             Some(path) if plans.len() > 1 => folder_for(path, &arguments.report, &folders),
             _ => arguments.report.clone(),
@@ -222,6 +226,8 @@ fn run_each(plans: &[PreflightPlan], arguments: &PreflightArguments, stop: &Stop
         }
         folders.push(folder);
         if stop.requested() {
+            let left = plans[number..].iter().filter_map(|plan| plan.recording.as_ref());
+            failures.extend(left.map(|path| format!("{}: stopped before it was measured", path.display())));
             break;
         }
     }
@@ -235,14 +241,19 @@ fn run_each(plans: &[PreflightPlan], arguments: &PreflightArguments, stop: &Stop
             }
         }
     }
-    let all_say_enough = reports.len() == plans.len() && reports.iter().all(PreflightReport::says_enough);
-    Ok(if reports.iter().any(|report| !report.passed) {
+    let of_each = reports.iter().map(|report| (report.passed, report.says_enough()));
+    Ok(verdict(of_each, failures.is_empty()))
+}
+
+/// Of runs: whether each has passed, and whether it says enough; `all_went`: nothing went wrong with one of them.
+fn verdict(runs: impl Iterator<Item = (bool, bool)> + Clone, all_went: bool) -> Verdict {
+    if runs.clone().any(|(passed, _)| !passed) {
         Verdict::Failed
-    } else if all_say_enough && failures.is_empty() {
+    } else if all_went && runs.into_iter().all(|(_, says_enough)| says_enough) {
         Verdict::Fine
     } else {
         Verdict::Status(NOTHING_SAID)
-    })
+    }
 }
 
 /// A folder of the report's that is called as the recording is, and as none before.
@@ -270,6 +281,20 @@ mod tests {
     use clap::FromArgMatches;
 
     use super::*;
+
+    /// Promise: what went wrong with one recording hides no slowdown in another, and is no pass.
+    #[test]
+    fn a_slowdown_comes_before_what_could_not_be_measured() {
+        let status = |runs: &[(bool, bool)], all_went| match verdict(runs.iter().copied(), all_went) {
+            Verdict::Fine => 0,
+            Verdict::Failed => 1,
+            Verdict::Status(status) => status,
+        };
+        let (fine, slower, unknown) = ((true, true), (false, true), (true, false));
+        assert_eq!(status(&[fine, fine], true), 0);
+        assert_eq!([status(&[fine, slower], true), status(&[slower, unknown], false)], [1, 1]);
+        assert_eq!([status(&[fine, unknown], true), status(&[fine], false), status(&[], false)], [2, 2, 2]);
+    }
 
     /// Promise: what a test switch plants is in the second alone; the first has what it is held against.
     #[test]

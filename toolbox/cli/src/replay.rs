@@ -96,14 +96,13 @@ pub fn run(arguments: &ReplayArguments, executable: Executable, games: &[Game]) 
             say(format_args!("capture: {}", path.display()))?;
         }
     }
-    match (verdict(&report, &options), capture) {
-        (Ok(Verdict::Failed), Err(error)) => {
-            remark(format_args!("no capture: {error}"));
-            Ok(Verdict::Failed)
+    let no_capture = capture.err().map(|error| format!("no capture: {error}"));
+    match (verdict(&report, &options), no_capture) {
+        (Ok(Verdict::Fine), Some(why)) => Err(why.into()),
+        (verdict, no_capture) => {
+            no_capture.iter().for_each(remark);
+            verdict.map_err(|why| format!("{}: {why}", arguments.recording.display()).into())
         }
-        (Ok(_), Err(error)) => Err(format!("no capture: {error}").into()),
-        (Ok(verdict), Ok(_)) => Ok(verdict),
-        (Err(why), _) => Err(format!("{}: {why}", arguments.recording.display()).into()),
     }
 }
 
@@ -117,6 +116,11 @@ fn verdict(report: &ReplayReport, options: &ReplayOptions) -> Result<Verdict, St
         return Ok(Verdict::Failed);
     }
     match (ticks, options.world, options.to_tick) {
+        (0, Some(world), Some(last)) if ticks_skipped == 0 => {
+            return Err(format!(
+                "no tick of world {world} up to {last} was replayed: it is not in the recording, or begins later; without --world all worlds are"
+            ));
+        }
         (0, _, Some(last)) => {
             return Err(format!(
                 "no tick up to {last} was replayed: what is there of its worlds begins later, or has no state before it"
@@ -337,5 +341,7 @@ mod tests {
         check(0, 0, 0, &to_tick, Some("no tick up to 60 was replayed"));
         check(0, 0, 0, &of_world, Some("no tick of world 5.7 was replayed; without --world all worlds are"));
         check(0, 9, 0, &of_world, Some("no tick was replayed"));
+        let of_both = ReplayOptions { to_tick: Some(60), ..of_world };
+        check(0, 0, 0, &of_both, Some("no tick of world 5.7 up to 60 was replayed"));
     }
 }

@@ -375,7 +375,9 @@ impl Course<'_> {
         self.during = "stopping";
         let last_status = self.bots.last_status.clone();
         // Whatever there is to say of it: a server that were killed would leave the report of a death.
-        let (of_bots, of_server) = (self.bots.finish(), self.server.finish());
+        let of_bots = self.bots.finish();
+        let bots_ended_after_s = self.began.elapsed().as_secs_f64();
+        let of_server = self.server.finish();
         let (not_filled, mut ended_early) = played?;
         let Ending { report, fault } = of_bots;
         // Bots of which none got in have no report, nor have those that died; their last status has the same figures.
@@ -387,7 +389,7 @@ impl Course<'_> {
                 return Err(fault);
             }
             if not_filled.is_none() {
-                ended_early = Some(self.early_end(fault)?);
+                ended_early = Some(EndedEarly { after_s: bots_ended_after_s, ..self.early_end(fault)? });
             }
         }
         let Ending { report: server_report, fault } = of_server;

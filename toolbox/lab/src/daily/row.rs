@@ -53,7 +53,7 @@ pub struct DayRun {
     pub verdict: DayVerdict,
     /// Why there are no figures, or why they are of a part of the run.
     pub why: Option<String>,
-    /// The run's own page; none if there are no figures.
+    /// The run's own page; none if there are no figures, or if it could not be written.
     pub page: Option<String>,
     pub players: u64,
     pub worlds: u64,

@@ -402,12 +402,50 @@ fn a_missing_executable_is_named() {
     stand_in.check_error(&["`/no/such/throng serve` could not be started"]);
 }
 
+/// A server that says goodbye as one does that saves. `READY` or nothing comes before.
+fn saves_at_its_end(ready: &str) -> String {
+    format!("echo $$ > \"$0.pid\"\n{ready}while read order; do :; done\necho saved > \"$0.saved\"\n")
+}
+
+impl StandIn {
+    /// Promise: however a run ends, its server is told to stop, and not killed.
+    #[track_caller]
+    fn check_server_has_ended(&self) {
+        let pid = std::fs::read_to_string(self.folder.join("throng.pid")).unwrap();
+        assert!(!Path::new("/proc").join(pid.trim()).exists(), "the server outlived the run");
+        assert!(self.folder.join("throng.saved").exists(), "the server was killed, and not told to stop");
+    }
+}
+
+#[test]
+fn a_stop_before_the_server_is_ready_ends_it() {
+    let stand_in = StandIn::new("stop-at-once", &saves_at_its_end(""), BOTS);
+    let stop = StopFlag::new().unwrap();
+    let has_begun = || stand_in.folder.join("throng.pid").metadata().is_ok_and(|about| about.len() > 0);
+    let error = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run(&stand_in.plan, &stop, &mut |_| {}));
+        while !has_begun() {
+            std::thread::sleep(LISTEN_EVERY);
+        }
+        stop.request();
+        run.join().unwrap()
+    });
+    assert!(matches!(error, Err(LoadError::Interrupted)));
+    stand_in.check_server_has_ended();
+}
+
+#[test]
+fn bots_that_cannot_be_started_end_the_server() {
+    // Nothing can start what is gone.
+    let server = format!("rm \"$0\"\n{}", saves_at_its_end(READY));
+    let stand_in = StandIn::new("no-bots", &server, BOTS);
+    stand_in.check_error(&["bots` could not be started"]);
+    stand_in.check_server_has_ended();
+}
+
 #[test]
 fn a_stop_before_all_are_in_ends_the_run_and_its_children() {
-    // It says goodbye as a server does that saves.
-    let server = format!("echo $$ > \"$0.pid\"\n{READY}while read order; do :; done\necho saved > \"$0.saved\"\n");
-    let bots = "while read order; do :; done";
-    let stand_in = StandIn::new("stop", &server, bots);
+    let stand_in = StandIn::new("stop", &saves_at_its_end(READY), "while read order; do :; done");
     let stop = StopFlag::new().unwrap();
     let error = run(&stand_in.plan, &stop, &mut |progress| {
         if matches!(progress, Progress::Joining { .. }) {
@@ -415,7 +453,5 @@ fn a_stop_before_all_are_in_ends_the_run_and_its_children() {
         }
     });
     assert!(matches!(error, Err(LoadError::Interrupted)));
-    let pid = std::fs::read_to_string(stand_in.folder.join("throng.pid")).unwrap();
-    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the server outlived the run");
-    assert!(stand_in.folder.join("throng.saved").exists(), "the server was killed, and not told to stop");
+    stand_in.check_server_has_ended();
 }

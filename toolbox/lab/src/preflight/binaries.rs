@@ -284,7 +284,9 @@ mod tests {
         repository.write_main("fn main() { this is not even Rust }\n");
         // One that was killed has left half a checkout, of which the repository knows nothing.
         let commit: String = repository.git(&["rev-parse", "HEAD"]).chars().take(SHORT_LETTERS).collect();
-        fs::create_dir_all(repository.builder.cache.join("worktrees").join(commit).join("games")).unwrap();
+        let worktrees = repository.builder.cache.join("worktrees");
+        fs::create_dir_all(worktrees.join(commit).join("games")).unwrap();
+        fs::create_dir_all(worktrees.join("0123456789ab")).unwrap();
 
         let (program, told) = repository.find(Side::Base, "main");
         let program = program.unwrap();

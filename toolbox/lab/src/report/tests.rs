@@ -209,7 +209,9 @@ fn a_run_without_seconds_still_has_a_page() {
 
 #[test]
 fn a_folder_that_cannot_be_made_is_named() {
-    let error = write(&mut made_up_run(0), Path::new("/proc/no/report")).unwrap_err().to_string();
+    let mut run = made_up_run(0);
+    let error = write(&mut run, Path::new("/proc/no/report")).unwrap_err().to_string();
+    assert_eq!(run.report.report, None, "it leads to no page that is not there");
     assert!(error.starts_with("the report cannot be written to /proc/no/report: "), "{error}");
     assert!(error.ends_with("name a folder that can be with --report"), "{error}");
 }

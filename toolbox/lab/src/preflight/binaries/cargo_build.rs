@@ -54,21 +54,37 @@ impl Build<'_> {
     }
 }
 
-/// What else than its sources decides what comes of a commit: the compiler's version with its date and host, and variables of the
-/// environment that change what it makes. Not cargo's configuration outside of the repository.
+/// What else than its sources decides what comes of a commit: the versions of cargo and the compiler with date and host, and variables
+/// of the environment that change what they make. Not cargo's configuration outside of the repository.
 pub(super) fn makers(folder: &Path) -> io::Result<String> {
-    let version = cargo().args(["--version", "--verbose"]).current_dir(folder).output()?;
+    let versions = [version(cargo(), folder)?, version(compiler(), folder)?];
     let mut variables: Vec<String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
         .filter(|(name, _)| shapes_programs(name))
         .map(|(name, value)| format!("{name}={}", value.display()))
         .collect();
     variables.sort();
-    Ok(format!("{}\n{}", String::from_utf8_lossy(&version.stdout).trim(), variables.join("\n")))
+    Ok(format!("{}\n{}", versions.join("\n"), variables.join("\n")))
+}
+
+fn version(mut program: Command, folder: &Path) -> io::Result<String> {
+    let said = program.args(["--version", "--verbose"]).current_dir(folder).output()?;
+    if said.status.success() {
+        Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+    } else {
+        Err(io::Error::other(format!("it does not say its version ({})", said.status)))
+    }
 }
 
 fn shapes_programs(variable: &str) -> bool {
-    const NAMES: [&str; 5] = ["RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTUP_TOOLCHAIN"];
+    const NAMES: [&str; 6] = [
+        "RUSTC",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTUP_TOOLCHAIN",
+    ];
     const BEGINNINGS: [&str; 3] = ["CARGO_BUILD_", "CARGO_PROFILE_", "CARGO_TARGET_"];
     // Where it builds, and how fast.
     const OTHERS: [&str; 4] = ["CARGO_TARGET_DIR", "CARGO_TARGET_TMPDIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_JOBS"];
@@ -78,6 +94,10 @@ fn shapes_programs(variable: &str) -> bool {
 
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn compiler() -> Command {
+    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
 }
 
 /// What a command says, in a group of its own, which ends when `stop` is requested.
@@ -118,8 +138,6 @@ fn programs_in(messages: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]
@@ -148,16 +166,20 @@ mod tests {
     #[test]
     fn a_stop_ends_a_build_with_all_that_it_has_started() {
         let stop = StopFlag::new().unwrap();
-        let (mut command, begin) = (Command::new("sh"), Instant::now());
+        let begun = std::env::temp_dir().join(format!("throng-preflight-begun-{}", std::process::id()));
+        let mut command = Command::new("sh");
         // The one that it starts holds its output open.
-        command.args(["-c", "sleep 600 & echo begun; wait"]);
+        command.args(["-c", "sleep 600 & echo begun; : >\"$0\"; wait"]).arg(&begun);
         let output = std::thread::scope(|scope| {
             let output = scope.spawn(|| output(&mut command, &stop));
-            std::thread::sleep(Duration::from_millis(200));
+            while !begun.exists() {
+                std::thread::sleep(POLL);
+            }
             stop.request();
             output.join().unwrap().unwrap()
         });
-        assert!(!output.status.success() && begin.elapsed() < Duration::from_secs(60), "{output:?}");
+        std::fs::remove_file(&begun).unwrap();
+        assert!(!output.status.success(), "{output:?}");
         assert_eq!(output.stdout, b"begun\n");
     }
 }

@@ -1,9 +1,10 @@
 //! Checkouts of revisions: worktrees of the repository that the command was called in, which knows of no more of them afterwards.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::BinaryError;
+use super::{BinaryError, SHORT_LETTERS};
 use crate::preflight::plan::Side;
 
 /// The repository that a folder lies in, asked for one side.
@@ -50,15 +51,15 @@ pub(super) struct Worktree<'a> {
 }
 
 impl<'a> Worktree<'a> {
-    /// Checks a commit out in a folder of `worktrees`, which is absolute. Under the lock of the cache, so whatever lies there was left by
-    /// a process that was killed, and is removed.
+    /// Checks a commit out in a folder of `worktrees`, which is absolute. Under the lock of the cache, so a checkout of ours that lies
+    /// there was left by a process that was killed, and is removed.
     pub fn add(
         repository: Repository<'a>,
         worktrees: &Path,
         commit: &str,
     ) -> Result<Result<Self, String>, BinaryError> {
         let left = fs::read_dir(worktrees).into_iter().flatten().flatten();
-        left.for_each(|entry| remove(repository, &entry.path()));
+        left.filter(|entry| is_ours(&entry.file_name())).for_each(|entry| remove(repository, &entry.path()));
         let path = worktrees.join(commit);
         // By force: the repository may know of one there whose folder is gone. No other worktree is touched.
         let added =
@@ -76,6 +77,11 @@ impl Drop for Worktree<'_> {
     fn drop(&mut self) {
         remove(self.repository, &self.path);
     }
+}
+
+/// Called as we call them: a cache may be named where somebody else has worktrees.
+fn is_ours(name: &OsStr) -> bool {
+    name.len() == SHORT_LETTERS && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
 }
 
 /// A worktree of another repository's, or half of one, is no more than a folder here.
