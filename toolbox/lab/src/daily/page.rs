@@ -61,7 +61,7 @@ pub(super) fn style(verdict: DayVerdict) -> &'static str {
 
 fn runs(runs: &[DayRun]) -> Markup {
     html! {
-        table {
+        table.runs {
             tr {
                 th { "Run" } th.n { "Players" } th { "Bars broken" } th.n { "Tick, µs" } th { "Against its own history" }
                 th { "Worst frame" } th { "Death" } th { "Host" } th { "Verdict" }
@@ -77,7 +77,7 @@ fn runs(runs: &[DayRun]) -> Markup {
                     td { @if let Some(history) = &run.history { (against_history(history)) } }
                     td { @if let Some(worst) = &run.worst_frame { (worst_frame(worst)) } }
                     td { @if let Some(death) = &run.death { (death_links(death)) } }
-                    td {
+                    td.host {
                         @for finding in &run.host {
                             div {
                                 @match &finding.capture {
@@ -108,9 +108,14 @@ fn against_history(history: &OwnHistory) -> Markup {
         @if let (Some(usual_us), Some(percent)) = (history.usual_us, history.change_percent) {
             div { (format!("{percent:+.1} %")) " of the usual " (number(usual_us)) " µs" }
         }
-        div { (history.runs) " runs of " (history.commits) " commits" }
+        div { (numbered(history.runs, "run")) " of " (numbered(history.commits, "commit")) }
         @for change in &history.changes { div { (change.in_words()) } }
     }
+}
+
+/// `1 run`, `2 runs`.
+fn numbered(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn worst_frame(worst: &WorstFrame) -> Markup {
