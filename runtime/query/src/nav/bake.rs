@@ -223,9 +223,9 @@ pub(super) fn polygons_of_ground(
 
 /// Polygons of outlines. Corners that only the border of an extent has made stay in them.
 ///
-/// Recast takes such a corner off its polygons. The search for the hole that this leaves never ends in rerecast 0.5.0 if the edges around
-/// it do not come in their order (`remove_vertex` in its `poly_mesh.rs`), and it drops others. Where the corner stays, an edge on a side
-/// is two, and what lies behind a side is found by place.
+/// Recast takes such a corner off its polygons, and rerecast 0.5.0 never comes back from that (`remove_vertex` in its `poly_mesh.rs`): its
+/// search for the edges of the hole stays at one that does not match. Where the corner stays, an edge on a side is two, and what lies
+/// behind a side is found by place.
 fn polygons_of(mut outlines: ContourSet) -> Result<PolygonNavmesh, BakeError> {
     let corners = outlines.contours.iter_mut().flat_map(|contour| &mut contour.vertices);
     corners.for_each(|(_, bits)| *bits &= !RegionVertexId::BORDER_VERTEX.bits());

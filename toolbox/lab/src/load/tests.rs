@@ -424,7 +424,7 @@ fn a_stop_before_the_server_is_ready_ends_it() {
     let has_begun = || stand_in.folder.join("throng.pid").metadata().is_ok_and(|about| about.len() > 0);
     let error = std::thread::scope(|scope| {
         let run = scope.spawn(|| run(&stand_in.plan, &stop, &mut |_| {}));
-        while !has_begun() {
+        while !has_begun() && !run.is_finished() {
             std::thread::sleep(LISTEN_EVERY);
         }
         stop.request();

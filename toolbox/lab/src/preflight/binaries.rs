@@ -122,7 +122,12 @@ impl Builder {
         }
         let commit: String = whole.chars().take(SHORT_LETTERS).collect();
         let below = repository.folder_below()?.map_err(refused)?;
-        let key = ProgramKey::of_commit(&commit, &below, &cargo_build::makers(&self.here).map_err(of_cargo(side))?);
+        let makers = cargo_build::makers(&self.here).map_err(|(program, cause)| BinaryError::Program {
+            side,
+            program,
+            cause,
+        })?;
+        let key = ProgramKey::of_commit(&commit, &below, &makers);
         // Another process may be at the same.
         let cache = self.cache(tell)?;
         if let Some(program) = cache.find(&key, &self.name) {
@@ -147,7 +152,7 @@ impl Builder {
     /// Builds a folder's default package; the program of our name, or the only one.
     fn build(&self, side: Side, what: &str, build: &Build<'_>, stop: &StopFlag) -> Result<PathBuf, BinaryError> {
         let programs = build.run(stop).map_err(|error| match error {
-            BuildError::Run(cause) => of_cargo(side)(cause),
+            BuildError::Run(cause) => BinaryError::Program { side, program: "cargo", cause },
             BuildError::Failed(lines) => BinaryError::Build { side, what: what.to_owned(), lines },
             BuildError::Stopped => BinaryError::Stopped,
         })?;
@@ -161,10 +166,6 @@ impl Builder {
             }
         }
     }
-}
-
-fn of_cargo(side: Side) -> impl Fn(io::Error) -> BinaryError {
-    move |cause| BinaryError::Program { side, program: "cargo", cause }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Slivers: polygons without area, which Recast leaves where it has taken a corner off a side.
+//! Slivers: polygons without area, which Recast may make of an outline that has several corners on one line, as along a side.
 //!
 //! ```text
 //!   a ------------- c      Above the line a polygon whose edge is a-c; below it two, whose edges are a-b and b-c; between

@@ -56,8 +56,12 @@ impl Build<'_> {
 
 /// What else than its sources decides what comes of a commit: the versions of cargo and the compiler with date and host, and variables
 /// of the environment that change what they make. Not cargo's configuration outside of the repository.
-pub(super) fn makers(folder: &Path) -> io::Result<String> {
-    let versions = [version(cargo(), folder)?, version(compiler(), folder)?];
+///
+/// # Errors
+/// If one of the two cannot be asked: which, and why.
+pub(super) fn makers(folder: &Path) -> Result<String, (&'static str, io::Error)> {
+    let version_of = |name: &'static str, program: Command| version(program, folder).map_err(|cause| (name, cause));
+    let versions = [version_of("cargo", cargo())?, version_of("rustc", compiler())?];
     let mut variables: Vec<String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
         .filter(|(name, _)| shapes_programs(name))
@@ -138,6 +142,8 @@ fn programs_in(messages: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -170,16 +176,17 @@ mod tests {
         let mut command = Command::new("sh");
         // The one that it starts holds its output open.
         command.args(["-c", "sleep 600 & echo begun; : >\"$0\"; wait"]).arg(&begun);
-        let output = std::thread::scope(|scope| {
+        let (output, took) = std::thread::scope(|scope| {
             let output = scope.spawn(|| output(&mut command, &stop));
-            while !begun.exists() {
+            while !begun.exists() && !output.is_finished() {
                 std::thread::sleep(POLL);
             }
+            let asked = Instant::now();
             stop.request();
-            output.join().unwrap().unwrap()
+            (output.join().unwrap().unwrap(), asked.elapsed())
         });
         std::fs::remove_file(&begun).unwrap();
-        assert!(!output.status.success(), "{output:?}");
+        assert!(!output.status.success() && took < Duration::from_secs(120), "{output:?} after {took:?}");
         assert_eq!(output.stdout, b"begun\n");
     }
 }

@@ -89,3 +89,17 @@ fn remove(repository: Repository<'_>, path: &Path) {
     let _ = repository.git(&["worktree", "remove", "--force", &path.display().to_string()]);
     let _ = fs::remove_dir_all(path);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: what lies in the folder and is none of our checkouts is left alone.
+    #[test]
+    fn only_what_is_called_as_a_commit_is_ours() {
+        assert!(is_ours(OsStr::new("0123456789ab")));
+        for other in ["feature", "0123456789abc", "0123456789ag", "main", ""] {
+            assert!(!is_ours(OsStr::new(other)), "{other}");
+        }
+    }
+}
