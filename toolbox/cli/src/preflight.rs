@@ -246,10 +246,10 @@ fn run_each(plans: &[PreflightPlan], arguments: &PreflightArguments, stop: &Stop
 }
 
 /// Of runs: whether each has passed, and whether it says enough; `all_went`: nothing went wrong with one of them.
-fn verdict(runs: impl Iterator<Item = (bool, bool)> + Clone, all_went: bool) -> Verdict {
+fn verdict(mut runs: impl Iterator<Item = (bool, bool)> + Clone, all_went: bool) -> Verdict {
     if runs.clone().any(|(passed, _)| !passed) {
         Verdict::Failed
-    } else if all_went && runs.into_iter().all(|(_, says_enough)| says_enough) {
+    } else if all_went && runs.all(|(_, says_enough)| says_enough) {
         Verdict::Fine
     } else {
         Verdict::Status(NOTHING_SAID)

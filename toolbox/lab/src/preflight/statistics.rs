@@ -2,11 +2,13 @@
 //!
 //! A pair of processes is one observation of each subsystem: the ratio of its time in the change to that in the base, over the steps in
 //! which it worked. The host hits steps at random, but work is the same in each pair: step 40 is step 40. So steps in which a thread
-//! waited for its core are left out ([`WAITED_SHARE_MAX`]), and pairs are trimmed: the [`TRIMMED_SHARE`] of a pair's steps that are farthest from what the same step is in other pairs are left out at each end;
-//! work that comes in the same few steps of every pair, and a slowdown that is in these alone, stay.
+//! waited for its core are left out ([`WAITED_SHARE_MAX`]), and pairs are trimmed: the [`TRIMMED_SHARE`] of a pair's steps that are
+//! farthest from what the same step is in other pairs are left out at each end. Work that comes in the same few steps of every pair, and
+//! a slowdown that is in these alone, stay.
 //!
 //! A stall at another step each time, or one for which threads wait, looks like the host's and is left out with it. So the ratio of all
-//! steps (untrimmed) is kept beside the one that is judged, and told where it lies outside of the interval. It has no verdict: the host's disturbances are in it.
+//! steps (untrimmed) is kept beside the one that is judged, and told where it lies outside of the interval. It has no verdict: the host's
+//! disturbances are in it.
 //!
 //! The mean of many pairs has a Student interval at a level that holds for all subsystems at once (Bonferroni): a run in which nothing
 //! differs raises something once in [`FALSE_ALARMS_ONE_IN`] runs at most, if pairs are as good as normal. They nearly are, being sums
